@@ -156,6 +156,10 @@ QUERIES = {
     "top_strings": "SELECT n, a FROM s [RANGE 5 SECONDS] ORDER BY n DESC, a LIMIT 2",
     "top_lasting": "SELECT TOP 3 s.k, a, b FROM s [ROWS 5], r [RANGE 2 SECONDS INTERNAL] "
     "WHERE s.k = r.k ORDER BY b DESC",
+    "look_back": "SELECT k, a - LAG(a) OVER (PARTITION BY k ORDER BY ts) AS d, "
+    "LAG(n, 3) OVER (PARTITION BY k) AS e FROM s WHERE a > -5",
+    "look_back_all": "SELECT COUNT(b) FROM (SELECT LAG(a + 1, 2) OVER () AS b FROM pairs) "
+    "[RANGE 5 SECONDS] AS q",
     "top_of_groups": "SELECT k, a, n FROM s [RANGE 6 SECONDS] "
     "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY a DESC) <= 2",
     "top_of_groups_strict": "SELECT n, k, c FROM (SELECT n, k, COUNT(*) AS c, "

@@ -152,6 +152,8 @@ class Select:
     negations: tuple[Negation, ...] = ()
     top: Top | None = None
     internal: bool = False
+    looks_back: bool = False
+    """Whether a LAG is among its items."""
 
     @property
     def columns(self) -> Columns:
@@ -172,7 +174,7 @@ class Select:
         return (
             len(self.sources) == 1
             and isinstance(self.sources[0].window, Unbounded)
-            and not (self.grouped or self.distinct or self.negations or self.top)
+            and not (self.grouped or self.distinct or self.negations or self.top or self.looks_back)
         )
 
     @property

@@ -145,8 +145,36 @@ def awaiting(draw: st.DrawFn, names: list[Named]) -> Select:
 
 
 @st.composite
+def looking_back(draw: st.DrawFn, names: list[Named]) -> Select:
+    """A block over a base stream with values of earlier tuples beside the others."""
+    named = draw(st.sampled_from([n for n in names if n.name.startswith("S")]))
+    columns = columns_of(named.columns, "X")
+    keys = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
+    looks = []
+    for value in draw(st.lists(scalars(columns), min_size=1, max_size=2)):
+        distance = draw(st.integers(1, 3))
+        cql, sql = ("", "PARTITION BY X.t") if not keys else (
+            "PARTITION BY " + ", ".join(k.cql for k in keys),
+            "PARTITION BY X.t, " + ", ".join(k.sql for k in keys),
+        )  # fmt: skip
+        looks.append(
+            Expr(
+                f"LAG({value.cql}, {distance}) OVER ({cql} ORDER BY X.{TIME})",
+                f"lag({value.sql}, {distance}) OVER ({sql} ORDER BY X.ts, X.seq)",
+                value.type,
+            )
+        )
+    where = draw(st.none() | predicates(columns))
+    others = draw(st.lists(scalars(columns), max_size=2))
+    shown = items([*others, *looks])
+    return Select(shown, (Source(named.name, "X"),), where, looks_back=True)
+
+
+@st.composite
 def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Select:
     """A block over one to four sources: plain, DISTINCT, the first few, or aggregating."""
+    if draw(st.integers(0, 19)) == 0:
+        return draw(looking_back(names))
     if draw(st.integers(0, 11)) == 0:
         return draw(awaiting(names))
     chosen, froms = draw(sources(names, most_sources))
@@ -334,7 +362,8 @@ def stream_views(draw: st.DrawFn, name: str, names: list[Named]) -> View:
         where = draw(st.none() | predicates(columns))
         return View(name, Select(kept, (Source(base.name, "X"),), where), stream=True)
     block = draw(selects(names, 2))
-    if block.internal or (block.negations and never_withdraws(block, names)):
+    stays = block.negations or block.looks_back
+    if block.internal or (stays and never_withdraws(block, names)):
         return View(name, block, stream=True)
     output = draw(st.sampled_from([Output.ISTREAM, Output.ISTREAM, Output.DSTREAM, Output.RSTREAM]))
     return View(name, block, stream=True, output=output)
@@ -357,9 +386,8 @@ def productive(body: Body) -> bool:
     """Whether it is known how often each result is produced: it is made of tuples of streams."""
     if isinstance(body, Combined):
         return body.operator != "EXCEPT ALL" and all(productive(branch) for branch in body.branches)
-    return not (body.distinct or body.negations or body.top or body.internal) and all(
-        source.nrr or source.window is not None for source in body.sources
-    )
+    made_new = body.distinct or body.negations or body.top or body.internal or body.looks_back
+    return not made_new and all(source.nrr or source.window is not None for source in body.sources)
 
 
 def named(view: View, names: list[Named]) -> Named:

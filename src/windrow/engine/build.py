@@ -19,6 +19,7 @@ from windrow.engine.build_shared import (
     summary_for,
 )
 from windrow.engine.routing import Routing
+from windrow.operators import look_back
 from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
@@ -68,6 +69,7 @@ from windrow.plan.nodes import (
     Join,
     Joining,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -370,6 +372,11 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     return GroupedAggregation(keys, [], [], pattern, _stored_input(list(keys)), schema, scan)
 
 
+def _look_back(node: LookBack, schema: pa.Schema, _scan: bool) -> Operator:
+    operator = look_back.LookBack(schema, arrow_schema(node.input.schema), node.keys, node.looks)
+    return operator if arrives_in_order(node.input) else InOrder(operator)
+
+
 def _add_stamps(node: Stamped, schema: pa.Schema, scan: bool) -> Operator:
     if node.pattern is UpdatePattern.MONOTONIC:
         return Stamp(schema)
@@ -414,6 +421,7 @@ BUILDERS: PerNode[Build] = PerNode(
         NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
         OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
         Stamped: _add_stamps,
+        LookBack: _look_back,
         ToStream: _to_stream,
         Routed: lambda node, schema, _: Routing(node, schema),
         Subscribe: lambda node, schema, _: MatchSubscriptions(

@@ -16,6 +16,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -112,6 +113,13 @@ def _leaf(node: StreamScan | RelationScan | StageInput, _clock: Clock) -> str:
     if isinstance(node, RelationScan):
         kind = "Relation" if node.retroactive else "NRR"
     return f"{kind} {node.name}{_alias(node.columns, node.name)}"
+
+
+def _look_back(node: LookBack, _clock: Clock) -> str:
+    schema = node.input.schema
+    looks = ", ".join(f"{schema[column].name} {distance} back" for column, distance in node.looks)
+    each = ", ".join(schema[key].name for key in node.keys)
+    return f"LookBack {looks}{f', for each {each}' if each else ''}"
 
 
 def _top(node: TopK, _clock: Clock) -> str:
@@ -245,6 +253,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         AppendOnly: _name,
         NegativeTuples: _name,
         Stamped: _name,
+        LookBack: _look_back,
     },
 )
 
@@ -259,6 +268,11 @@ def _sides(node: Join | LastingJoin | Negation, position: int) -> Keys:
 
 def _group_keys(node: GroupBy | SharedGroupBy | SlidingGroupBy, _position: int) -> Keys:
     return tuple(k.expression for k in node.keys)
+
+
+def _looked_by(node: LookBack, _position: int) -> Keys:
+    schema = node.input.schema
+    return tuple(Column(i, schema[i].name, schema[i].type) for i in node.keys)
 
 
 def _partition(node: Window, _position: int) -> Keys:
@@ -280,6 +294,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         SharedTop: lambda node, _: (node.member,),
         SlidingGroupBy: _group_keys,
         Window: _partition,
+        LookBack: _looked_by,
         DuplicateElimination: lambda _, __: WHOLE_TUPLE,
         TopK: lambda node, _: node.groups,
         **dict.fromkeys(

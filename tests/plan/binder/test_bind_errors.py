@@ -54,6 +54,13 @@ CASES = [
      "COUNT(*) and no other aggregate"),
     ("SELECT FREQUENT 5 k, COUNT(*) FROM s [ROWS 9 SLIDE 3] GROUP BY k HAVING COUNT(*) < 3",
      "SELECT FREQUENT 5", "all that is certain is that a count exceeds a number"),
+    # what an earlier tuple had
+    ("SELECT LAG(a) OVER (ORDER BY ts) AS b FROM s [RANGE 5]", "LAG(a) OVER",
+     "expected a stream without a window in FROM; found tuples that are withdrawn (WEAKEST)"),
+    ("SELECT LAG(a) OVER (ORDER BY a) AS b FROM s", "a", "the time of the stream, ascending"),
+    ("SELECT LAG(a, 0) OVER (ORDER BY ts) AS b FROM s", "LAG(a, 0)", "n being at least 1"),
+    ("SELECT LAG(a) OVER (PARTITION BY k) AS b, LAG(a) OVER () AS c FROM s", "LAG(a) OVER ()",
+     "the same PARTITION BY in each LAG"),
     # the first of each group
     ("SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS n FROM s [NOW]", "ROW_NUMBER()",
      "expected a number that it does not exceed; found none"),

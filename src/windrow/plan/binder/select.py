@@ -30,6 +30,7 @@ from windrow.plan.binder.from_clause import (
     refuse_internal,
 )
 from windrow.plan.binder.join_clauses import JoinedTables, bind_joins
+from windrow.plan.binder.lag_calls import add_look_backs
 from windrow.plan.binder.not_exists import has_query, select_where_all
 from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.scalar_queries import add_values, asks_values_only, outermost
@@ -84,6 +85,7 @@ def bind_select(select: Select, context: Context) -> Node:
                 remedy="select the bounds in a sub-query in FROM",
             )  # fmt: skip
         plan, scope, select = _add_values(plan, scope, select, context)
+    plan, scope, select = add_look_backs(plan, scope, select, context)
     if bounds is not None:
         scope = replace(scope, schema=scope.schema + bounds.columns)
     clauses = bind_clauses(select, scope, context)

@@ -27,6 +27,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -182,6 +183,13 @@ def stamp(node: Stamped, model: Model) -> Cost:
         kept = 2 * model.upkeep_of(node.input, below.flow)
     flow = replace(below.flow, distinct=(*below.flow.distinct, below.flow.size))
     return Cost(flow, below.total + kept + flow.tuples)
+
+
+def look_back(node: LookBack, model: Model) -> Cost:
+    below = model.of(node.input)
+    more = tuple(below.flow.distinct[column] for column, _ in node.looks)
+    flow = replace(below.flow, distinct=(*below.flow.distinct, *more))
+    return Cost(flow, below.total + 2 * flow.inserts)
 
 
 def append_only(node: AppendOnly, model: Model) -> Cost:

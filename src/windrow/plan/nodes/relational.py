@@ -100,6 +100,25 @@ class Stamped(Unary):
 
 
 @dataclass(frozen=True)
+class LookBack(Unary):
+    """The tuples of a stream, and behind their columns values of earlier tuples of the same key.
+
+    ``keys`` are columns, ``looks`` a column each and how many tuples back it is looked up; NULL if
+    there are not so many. Tuples stand as those of a count-based window do.
+    """
+
+    keys: tuple[int, ...]
+    looks: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        found = ((self.input.schema[column], distance) for column, distance in self.looks)
+        return self.input.schema + Schema(
+            tuple(Field(f"lag{distance}_{f.name}", f.type) for f, distance in found)
+        )
+
+
+@dataclass(frozen=True)
 class NegativeTuples(Unary):
     """Announces every expiry of its input by a negative tuple: the NT strategy (2.3.3)."""
 

@@ -29,6 +29,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -211,6 +212,7 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
             (
                 AppendOnly,
                 Every,
+                LookBack,
                 NegativeTuples,
                 OutputWindow,
                 Projection,

@@ -39,6 +39,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -175,6 +176,10 @@ class _StageBuilder:
     def stamp(self, node: Stamped) -> _Fragment:
         stays = node.pattern is UpdatePattern.MONOTONIC
         return (self.in_place if stays else self.whole_row)(node)
+
+    def look_back(self, node: LookBack) -> _Fragment:
+        keys = tuple(_column(node.schema, i) for i in node.keys)
+        return self._over(node, self._together(self._fragment(node.input), keys))
 
     def top(self, node: TopK) -> _Fragment:
         """All tuples that are ranked together."""
@@ -393,6 +398,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
         Every: _StageBuilder.in_place,
         ToStream: _StageBuilder.to_stream,
         Stamped: _StageBuilder.stamp,
+        LookBack: _StageBuilder.look_back,
         DuplicateElimination: _StageBuilder.whole_row,
         GroupBy: _StageBuilder.group_by,
         SharedGroupBy: _StageBuilder.shared_group_by,

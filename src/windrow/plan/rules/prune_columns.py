@@ -21,6 +21,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    LookBack,
     MultiJoin,
     Negation,
     NegationForm,
@@ -91,6 +92,8 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             below = _trim(node.input, frozenset(i for i in needed if i < width))
             places = {**below.places, width: len(below.plan.schema)}
             return _Pruned(replace(node, input=below.plan), places)
+        case LookBack():
+            return _prune_look_back(node, needed)
         case Union():
             kept = needed or _one(node.schema)
             branches = [_trim(b, kept) for b in node.branches]
@@ -166,6 +169,18 @@ def _prune_window(node: Window, needed: frozenset[int]) -> _Pruned:
         return _Pruned(plan, below.places)
     below = _trim(node.input, needed)
     return _Pruned(replace(node, input=below.plan), below.places)
+
+
+def _prune_look_back(node: LookBack, needed: frozenset[int]) -> _Pruned:
+    width = len(node.input.schema)
+    wanted = frozenset(i for i in needed if i < width)
+    wanted |= {*node.keys, *(column for column, _ in node.looks)}
+    below = _trim(node.input, wanted if arrives_in_order(node.input) else _all(node.input))
+    keys = tuple(below.places[i] for i in node.keys)
+    looks = tuple((below.places[column], distance) for column, distance in node.looks)
+    added = {width + i: len(below.plan.schema) + i for i in range(len(looks))}
+    plan = replace(node, input=below.plan, keys=keys, looks=looks)
+    return _Pruned(plan, {**below.places, **added})
 
 
 def _prune_join(node: Join | LastingJoin, needed: frozenset[int]) -> _Pruned:
