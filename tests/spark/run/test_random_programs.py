@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from tests.operators.samples import between, changes
 from tests.oracle.programs import programs
 from tests.oracle.queries import Feed, Program, Relation
+from tests.oracle.random_scripts import RELATIONAL, scripts
 from tests.oracle.running import table
+from tests.oracle.scripts import declared, fed
 from tests.oracle.windows import Row
 from tests.spark.scripts import net_changes, run_embedded, run_on_spark
 from tests.spark.staged import end_of, expected, run_staged, streams_in
@@ -66,8 +68,11 @@ def whole_answer(plan: Node, inputs: dict[str, Delta]) -> list[tuple[int, int, s
 
 
 def answers_the_same_in_buckets(program: Program, strategy: Strategy, seed: int) -> bool:
-    inputs = {feed.name: delta(feed) for feed in program.feeds}
-    plan = plan_of(program)
+    return plan_answers_the_same(plan_of(program), program.feeds, strategy, seed)
+
+
+def plan_answers_the_same(plan: Node, feeds: Sequence[Feed], strategy: Strategy, seed: int) -> bool:
+    inputs = {feed.name: delta(feed) for feed in feeds}
     assume(any(len(inputs[name]) for name in streams_in(plan)))
     whole = whole_answer(plan, inputs)
     run_name = f"random-{strategy.name}-{seed}"
@@ -94,6 +99,18 @@ def test_random_programs_answer_in_buckets_as_one_pipeline_does():
 @given(program=programs(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000))
 def test_many_more_random_programs_answer_in_buckets_as_one_pipeline_does(program, strategy, seed):
     answers_the_same_in_buckets(program, strategy, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=300)
+@given(script=scripts(RELATIONAL), strategy=st.sampled_from(Strategy), seed=st.integers(0, 30))
+def test_what_sql_has_beside_the_algebra_answers_in_buckets_as_one_pipeline_does(
+    script, strategy, seed
+):
+    feeds = fed(seed)
+    plan = compile_script("\n".join(declared(script, feeds))).queries[-1].plan
+    plan_answers_the_same(plan, feeds, strategy, seed)
 
 
 def some_programs(count: int) -> list[Program]:
