@@ -168,26 +168,32 @@ def spark_answer(session: Any, query: str, place: Path, sizes: Sizes) -> Answer:
 
 
 def run_rival(name: str, query: str, place: Path, sizes: Sizes, *more: str) -> dict[str, Any]:
-    """What the script says in its last line; its own complaints are shown if it fails."""
-    python = ENVIRONMENTS / name / "bin" / "python"
-    script = Path(__file__).parent / "rivals" / f"{name}_rival.py"
+    """What the script of a rival says of a query."""
     asked = [query, str(place), str(sizes.seconds), str(sizes.slide), *more]
+    return run_apart(name, f"{name}_rival.py", asked)
+
+
+def run_apart(
+    name: str, script: str, arguments: list[str], patience: int = PATIENCE
+) -> dict[str, Any]:
+    """What a script says in its last line; its own complaints are shown if it fails."""
+    python = ENVIRONMENTS / name / "bin" / "python"
     # In a group of its own, because Flink's Java would outlive the script that started it.
     process = subprocess.Popen(
-        [python, script, *asked],
+        [python, Path(__file__).parent / "rivals" / script, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     try:
-        out, complaints = process.communicate(timeout=PATIENCE)
+        out, complaints = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
     if process.returncode:
-        raise RuntimeError(f"{name} failed on {query}:\n{out[-2000:]}{complaints[-4000:]}")
+        raise RuntimeError(f"{name} failed on {arguments[0]}:\n{out[-2000:]}{complaints[-4000:]}")
     answer: dict[str, Any] = json.loads(out.splitlines()[-1])
     return answer
 

@@ -11,6 +11,7 @@ from benchmarks import (
     engines,
     join_embedded,
     multi_join,
+    nexmark,
     shared_selection,
     slides,
     update_patterns,
@@ -186,3 +187,22 @@ def test_windows_that_slide_hold_what_recomputing_them_gives():
     ours = slides.windrow_windows(case, rows)
     assert len(ours) > 30
     assert ours == {end: found[end] for end in ours}
+
+
+def test_every_query_of_nexmark_that_is_compared_answers_from_csv_files(tmp_path):
+    place = nexmark.Place(tmp_path)
+    place.write(nexmark.SMALL.tables())
+    for query in nexmark.COMPARED:
+        answer = nexmark.embedded_answer(query, place, tmp_path / "answers" / query)
+        assert answer, query
+        assert nexmark.rows_of(query, place) >= answer.total() or query == "q5"
+        assert min(nexmark.embedded_lap(query, place)) > 0
+
+
+def test_flinks_files_have_the_same_rows_in_order(tmp_path):
+    tables = nexmark.Nexmark(1_000).tables()
+    nexmark.Place(tmp_path).write(tables)
+    times = tables["bid"]["date_time"].cast(pa.int64()).to_numpy() // 1_000
+    for n in (0, 1):
+        lines = (tmp_path / "flink" / "bid" / f"{n}.csv").read_text().splitlines()
+        assert [int(line.split(",")[5]) for line in lines] == times[n::2].tolist()

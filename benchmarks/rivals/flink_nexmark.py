@@ -1,0 +1,209 @@
+"""Nexmark on PyFlink SQL: ``python flink_nexmark.py PLAN.json``.
+
+PLAN says which ``queries`` to run over which ``directory`` (query -> directory), a directory
+``tiny`` with next to no rows, how many ``passes`` warm a query up, and where ``results`` go.
+
+All queries run in one process, one after the other. Each is run over its rows to warm it up, then
+over ``tiny``, and over its rows again; the difference of the last two is what the rows took,
+without what a job takes to start and to stop. If ``results`` are asked for, the final answer of
+each query is written there instead, as JSON, and nothing is measured.
+
+Parallelism 2, with a file for each reader; mini-batches, aggregation in two phases, and distinct
+aggregation split; state on the heap; a sink that drops everything. Times in the files are
+milliseconds, which are read faster than text.
+"""
+
+import json
+import os
+import resource
+import sys
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+from pyflink.common import Configuration, RowKind
+from pyflink.table import EnvironmentSettings, TableEnvironment
+
+PLAN = json.loads(Path(sys.argv[1]).read_text())
+GROUP = os.getpgrp()
+
+SETTINGS = {
+    "parallelism.default": "2",
+    "state.backend.type": "hashmap",
+    "pipeline.object-reuse": "true",
+    "table.local-time-zone": "UTC",
+    "taskmanager.memory.process.size": "4g",
+    "table.exec.mini-batch.enabled": "true",
+    "table.exec.mini-batch.allow-latency": "2 s",
+    "table.exec.mini-batch.size": "50000",
+    "table.optimizer.agg-phase-strategy": "TWO_PHASE",
+    "table.optimizer.distinct-agg.split.enabled": "true",
+}
+STREAMS = {
+    "person": """id BIGINT, name STRING, email STRING, credit_card STRING, city STRING,
+        state STRING, millis BIGINT, extra STRING""",
+    "auction": """id BIGINT, item_name STRING, description STRING, initial_bid BIGINT,
+        reserve BIGINT, millis BIGINT, expires BIGINT, seller BIGINT, category BIGINT,
+        extra STRING""",
+    "bid": """auction BIGINT, bidder BIGINT, price BIGINT, channel STRING, url STRING,
+        millis BIGINT, extra STRING""",
+}
+HOPS = "TABLE(HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND))"
+
+
+def tumbling(stream: str) -> str:
+    return f"TABLE(TUMBLE(TABLE {stream}, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+
+
+RANKS = """count(*) FILTER (WHERE price < 10000) AS r1,
+    count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS r2,
+    count(*) FILTER (WHERE price >= 1000000) AS r3"""
+DAY = "FLOOR(millis / 86400000) * 86400000"
+MINUTE = "FLOOR(millis / 60000) * 60000"
+
+
+def different(column: str, name: str) -> str:
+    return f"""count(DISTINCT {column}) AS {name}0,
+        count(DISTINCT {column}) FILTER (WHERE price < 10000) AS {name}1,
+        count(DISTINCT {column}) FILTER (WHERE price >= 10000 AND price < 1000000) AS {name}2,
+        count(DISTINCT {column}) FILTER (WHERE price >= 1000000) AS {name}3"""
+
+
+ANSWERS = {
+    "q0": "SELECT auction, bidder, price, millis, extra FROM bid",
+    "q1": "SELECT auction, bidder, 0.908E0 * price AS price, millis, extra FROM bid",
+    "q2": "SELECT auction, price FROM bid WHERE MOD(auction, 123) = 0",
+    "q3": """SELECT p.name, p.city, p.state, a.id FROM auction AS a JOIN person AS p
+        ON a.seller = p.id WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')""",
+    "q4": """SELECT category, AVG(CAST(final AS DOUBLE)) AS final FROM (
+        SELECT a.id, a.category, MAX(b.price) AS final FROM auction a, bid b
+        WHERE a.id = b.auction AND b.millis BETWEEN a.millis AND a.expires
+        GROUP BY a.id, a.category) GROUP BY category""",
+    "q5": f"""SELECT c.e, c.auction, c.num FROM (
+        SELECT auction, count(*) AS num, window_start AS s, window_end AS e FROM {HOPS}
+        GROUP BY auction, window_start, window_end) c
+        JOIN (SELECT max(num) AS most, s, e FROM (
+            SELECT count(*) AS num, window_start AS s, window_end AS e FROM {HOPS}
+            GROUP BY auction, window_start, window_end) GROUP BY s, e) m
+        ON c.s = m.s AND c.e = m.e AND c.num >= m.most""",
+    "q7": f"""SELECT m.e, b.auction, b.bidder, b.price, b.millis, b.extra FROM bid b JOIN (
+        SELECT max(price) AS most, window_end AS e FROM {tumbling("bid")}
+        GROUP BY window_start, window_end) m
+        ON b.price = m.most WHERE b.ts BETWEEN m.e - INTERVAL '10' SECOND AND m.e""",
+    "q8": f"""SELECT p.e, p.id, p.name FROM (
+        SELECT id, name, window_start AS s, window_end AS e FROM {tumbling("person")}
+        GROUP BY id, name, window_start, window_end) p
+        JOIN (SELECT seller, window_start AS s, window_end AS e FROM {tumbling("auction")}
+        GROUP BY seller, window_start, window_end) a
+        ON p.id = a.seller AND p.s = a.s AND p.e = a.e""",
+    "q10": f"""SELECT auction, bidder, price, millis, extra, {DAY} AS d, {MINUTE} AS m FROM bid""",
+    "q14": """SELECT auction, bidder, 0.908E0 * price AS price,
+        CASE WHEN HOUR(ts) >= 8 AND HOUR(ts) <= 18 THEN 'dayTime'
+            WHEN HOUR(ts) <= 6 OR HOUR(ts) >= 20 THEN 'nightTime' ELSE 'otherTime' END AS kind,
+        millis, extra, CHAR_LENGTH(extra) - CHAR_LENGTH(REPLACE(extra, 'c', '')) AS c_counts
+        FROM bid WHERE 0.908E0 * price > 1000000 AND 0.908E0 * price < 50000000""",
+    "q15": f"""SELECT {DAY} AS d, count(*) AS n, {RANKS}, {different("bidder", "b")},
+        {different("auction", "a")} FROM bid GROUP BY {DAY}""",
+    "q16": f"""SELECT channel, {DAY} AS d, max({MINUTE}) AS m, count(*) AS n, {RANKS},
+        {different("bidder", "b")}, {different("auction", "a")} FROM bid
+        GROUP BY channel, {DAY}""",
+    "q17": f"""SELECT auction, {DAY} AS d, count(*) AS n, {RANKS}, min(price) AS low,
+        max(price) AS high, avg(CAST(price AS DOUBLE)) AS mean, sum(price) AS total FROM bid
+        GROUP BY auction, {DAY}""",
+    "q18": """SELECT auction, bidder, price, channel, url, millis, extra FROM (
+        SELECT *, ROW_NUMBER() OVER (PARTITION BY bidder, auction ORDER BY ts DESC) AS n FROM bid)
+        WHERE n <= 1""",
+    "q20": """SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.millis, b.extra,
+        a.item_name, a.description, a.initial_bid, a.reserve, a.millis AS auction_millis,
+        a.expires, a.seller, a.category, a.extra AS auction_extra
+        FROM bid AS b JOIN auction AS a ON b.auction = a.id WHERE a.category = 10""",
+    "q21": """SELECT auction, bidder, price, channel,
+        CASE LOWER(channel) WHEN 'apple' THEN '0' WHEN 'google' THEN '1' WHEN 'facebook' THEN '2'
+            WHEN 'baidu' THEN '3'
+            ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
+        FROM bid WHERE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) IS NOT NULL
+            OR LOWER(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
+    "q22": """SELECT auction, bidder, price, channel, SPLIT_INDEX(url, '/', 3) AS dir1,
+        SPLIT_INDEX(url, '/', 4) AS dir2, SPLIT_INDEX(url, '/', 5) AS dir3 FROM bid""",
+}
+
+
+def declare(place: Path) -> TableEnvironment:
+    configuration = Configuration()
+    for name, value in SETTINGS.items():
+        configuration.set_string(name, value)
+    made = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(configuration)
+    tables = TableEnvironment.create(made.build())
+    for name, columns in STREAMS.items():
+        tables.execute_sql(f"""CREATE TABLE {name} ({columns}, ts AS TO_TIMESTAMP_LTZ(millis, 3),
+            WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND)
+            WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = 'file://{place / name}')
+        """)
+    return tables
+
+
+def spent() -> float:
+    """Processor seconds of the Java process, which is a child of this one."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[2]) == GROUP:  # of our process group
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / 100 - sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+
+
+def run(tables: TableEnvironment, name: str) -> tuple[float, float]:
+    """Seconds of the clock and of the processor for one run."""
+    schema = tables.sql_query(ANSWERS[name]).get_schema()
+    columns = ", ".join(
+        f"`{n}` {t}"
+        for n, t in zip(schema.get_field_names(), schema.get_field_data_types(), strict=True)
+    )
+    columns = columns.replace(" NOT NULL", "")
+    tables.execute_sql(f"CREATE TEMPORARY TABLE answer ({columns}) WITH ('connector'='blackhole')")
+    worked = spent()
+    done = tables.execute_sql(f"INSERT INTO answer {ANSWERS[name]}")
+    net = done.get_job_client().get_job_execution_result().result().get_net_runtime() / 1000
+    worked = spent() - worked
+    tables.execute_sql("DROP TEMPORARY TABLE answer")
+    return net, worked
+
+
+def final_answer(tables: TableEnvironment, name: str) -> list[list[object]]:
+    """The rows that are there when all changes have been made."""
+    bag: Counter[str] = Counter()
+    for row in tables.execute_sql(ANSWERS[name]).collect():
+        gone = row.get_row_kind() in (RowKind.DELETE, RowKind.UPDATE_BEFORE)
+        bag[json.dumps([plain(value) for value in row])] += -1 if gone else 1
+    return [json.loads(row) for row in bag.elements()]
+
+
+def plain(value: object) -> object:
+    """A time as milliseconds."""
+    if isinstance(value, datetime):
+        return round((value - datetime(1970, 1, 1)).total_seconds() * 1000)
+    return value
+
+
+def measure(name: str, place: str, tiny: TableEnvironment) -> dict[str, float]:
+    tables = places.get(place) or places.setdefault(place, declare(Path(place)))
+    for _ in range(PLAN["passes"]):
+        run(tables, name)
+    (start, started), (seconds, worked) = run(tiny, name), run(tables, name)
+    return {
+        "start": start, "whole": seconds,
+        "seconds": seconds - start, "processor": worked - started,
+    }  # fmt: skip
+
+
+places: dict[str, TableEnvironment] = {}
+if PLAN["results"]:
+    found = {n: final_answer(declare(Path(p)), n) for n, p in PLAN["queries"].items()}
+    Path(PLAN["results"]).write_text(json.dumps(found))
+    print(json.dumps({}))
+else:
+    nothing = declare(Path(PLAN["tiny"]))
+    print(json.dumps({n: measure(n, p, nothing) for n, p in PLAN["queries"].items()}))
