@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.evaluate import SelectionMasks, evaluate, selection_mask
 from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
@@ -182,3 +182,21 @@ def test_a_text_is_read_the_same_alone_and_among_others():
     together = parse(pa.array(list(TIMES)), T).cast(pa.int64()).to_pylist()
     alone = [parse(pa.array([t]), T).cast(pa.int64())[0].as_py() for t in TIMES]
     assert together == alone == list(TIMES.values())
+
+
+def test_many_predicates_have_the_masks_of_each_and_share_what_they_have_in_common(monkeypatch):
+    low, high = Call("ge", (A, number(0)), B), Call("lt", (A, number(5)), B)
+    missing, odd = Call("is_null", (A,), B), Call("eq", (Call("add", (A, number(1)), L), A), B)
+    both, one = Call("and", (low, high), B), Call("or", (Call("and", (high, low), B), missing), B)
+    predicates = [None, low, both, one, Call("not", (both,), B), Call("or", (odd, low), B), odd]
+    batch = rows(a=pa.array([1, None, -7, 5, 9, 2**63 - 1], pa.int64()))
+    masks, evaluated, alone = SelectionMasks(predicates), [], selection_mask
+    monkeypatch.setattr(
+        "windrow.columns.evaluate.selection_mask",
+        lambda predicate, batch: evaluated.append(predicate) or alone(predicate, batch),
+    )
+    found = masks.evaluate(batch)
+    for mask, predicate in zip(found, predicates, strict=True):
+        expected = [True] * 6 if predicate is None else alone(predicate, batch).tolist()
+        assert mask.tolist() == expected
+    assert evaluated == [low, high, missing, predicates[4], predicates[5], odd]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,8 @@ KERNELS: dict[str, Kernel] = {
     **sort_pairs.KERNELS,
 }
 
+CONNECTED = {"and": np.logical_and, "or": np.logical_or}
+"""What they are of masks, in which NULL is false: right as long as nothing else is above them."""
 PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round"))
 """Functions that raise for some values, or are NULL for them and count that."""
 
@@ -68,6 +71,49 @@ def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
 def selection_mask(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
     """Which rows satisfy the predicate; NULL does not."""
     return bools(evaluate(predicate, rows))
+
+
+class SelectionMasks:
+    """Many predicates over the same rows, of which None selects all.
+
+    What several have in common under AND and OR is evaluated once, unless it may be counted: then
+    it is counted as often as it stands there.
+    """
+
+    def __init__(self, predicates: Sequence[Expression | None]) -> None:
+        self._parts: list[tuple[Expression, tuple[int, ...]]] = []
+        known: dict[Expression, int] = {}
+        self._lines = [None if p is None else self._number(p, known) for p in predicates]
+
+    def _number(self, predicate: Expression, known: dict[Expression, int]) -> int:
+        """The place of a predicate among the parts, behind those that it is made of."""
+        if predicate in known and not is_partial(predicate):
+            return known[predicate]
+        operands: tuple[int, ...] = ()
+        if _is_connected(predicate) and not is_partial(predicate):
+            operands = tuple(self._number(part, known) for part in predicate.args)
+        known[predicate] = len(self._parts)
+        self._parts.append((predicate, operands))
+        return known[predicate]
+
+    def evaluate(self, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which rows satisfy each of the predicates: a line for each of these."""
+        masks: list[npt.NDArray[np.bool_]] = []
+        for part, operands in self._parts:
+            if operands:
+                assert _is_connected(part)
+                masks.append(reduce(CONNECTED[part.function], (masks[o] for o in operands)))
+            else:
+                masks.append(selection_mask(part, rows))
+        found = np.ones((len(self._lines), rows.num_rows), np.bool_)
+        for line, place in zip(found, self._lines, strict=True):
+            if place is not None:
+                line[:] = masks[place]
+        return found
+
+
+def _is_connected(predicate: Expression) -> TypeGuard[Call]:
+    return isinstance(predicate, Call) and predicate.function in CONNECTED
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.evaluate import SelectionMasks, evaluate
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
@@ -89,6 +89,7 @@ class SharedAggregation:
     ) -> None:
         self.counted = tuple(counted)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
+        self._masks = SelectionMasks(predicates)
         self.stores, self.probes, self.sources = tuple(stores), tuple(probes), tuple(sources)
         self.forms, self.schema, self.kept, self.merges = tuple(forms), schema, kept, merges
         self._sums = tuple(sums)
@@ -147,11 +148,12 @@ class SharedAggregation:
         keys = [evaluate(key, delta.rows) for key in self.keys]
         codes = self.groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        for predicate, store in zip(self.predicates, self.stores, strict=True):
+        masks = self._masks.evaluate(delta.rows)
+        for predicate, wanted, store in zip(self.predicates, masks, self.stores, strict=True):
             if predicate is None:
                 store.fold(codes, delta.ts, values)
                 continue
-            rows = np.flatnonzero(selection_mask(predicate, delta.rows))
+            rows = np.flatnonzero(wanted)
             if len(rows):
                 chosen = pa.array(rows)
                 store.fold(codes[rows], delta.ts[rows], [v.take(chosen) for v in values])

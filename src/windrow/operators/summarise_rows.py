@@ -8,21 +8,27 @@ instants of a sub-window are before that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.evaluate import SelectionMasks, evaluate
 from windrow.columns.interner import Interner
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.sliding_group_by import Slot, Summarised
 from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.sub_window_clocks import seen_in_window
+from windrow.operators.summary_bundles import SummaryBundle, Wanted, bundles_of
 from windrow.plan.expressions import Expression
+
+Groups = Callable[[pa.RecordBatch], npt.NDArray[np.bool_]]
+"""Says of groups, given as rows of their keys, which it wants."""
 
 
 class SummariseRows:
@@ -40,24 +46,32 @@ class SummariseRows:
         self.length, self.slide, self.slots, self.schema = length, slide, slots, schema
         self.inputs, self.width = (*keys, *arguments), len(keys)
 
-    def summarise(self, delta: Delta) -> Delta:
-        """The summaries of rows that stand in any order; in the order of time."""
+    def summarise(self, delta: Delta, mine: Groups | None = None) -> Delta:
+        """The summaries of rows that stand in any order, of ``mine`` only; in the order of time.
+
+        All rows are evaluated nevertheless, so that everybody counts the same.
+        """
         delta, comes, leaves = seen_in_window(delta.sorted(), self.length, self.slide)
         if not len(delta):
             return Delta.empty(self.schema)
         columns = [evaluate(e, delta.rows) for e in self.inputs]
         groups = Interner([column.type for column in columns[: self.width]])
         codes = groups.codes(columns[: self.width], len(delta))
+        ts = delta.ts
+        if mine is not None:
+            rows = np.flatnonzero(_groups_among(groups, mine)[codes])
+            codes, ts, comes, leaves = codes[rows], ts[rows], comes[rows], leaves[rows]
+            columns = [column.take(pa.array(rows)) for column in columns]
         slots = [slot for slot in self.slots() if isinstance(slot, Summarised)]
         summaries = GroupSummaries([(slot.summary, slot.argument) for slot in slots])
         positions = summaries.fold(codes, comes, leaves, columns[self.width :])
         table = summaries.store.table.view
-        ts = np.empty(len(table), np.int64)
-        ts[positions] = delta.ts  # the last one of each summary wins
+        last = np.empty(len(table), np.int64)
+        last[positions] = ts  # the last one of each summary wins
         keys = groups.rows(summaries.held_groups())
         parts = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         rows = batch_of([*keys, *parts], self.schema, len(table))
-        return Delta.insertions(ts, rows).sorted()
+        return Delta.insertions(last, rows).sorted()
 
 
 class SummariseForMany:
@@ -79,11 +93,14 @@ class SummariseForMany:
         schema: pa.Schema,
     ) -> None:
         self.keys, self.arguments = tuple(keys), tuple(arguments)
-        self.counted = tuple(counted)
-        self.predicates, self.stores, self.schema = tuple(predicates), stores, schema
+        self.counted, self.stores, self.schema = tuple(counted), stores, schema
+        self._masks = SelectionMasks(predicates)
 
-    def summarise(self, delta: Delta) -> Delta:
-        """The summaries of rows that stand in any order; in the order of time."""
+    def summarise(self, delta: Delta, mine: Groups | None = None) -> Delta:
+        """The summaries of rows that stand in any order, of ``mine`` only; in the order of time.
+
+        All rows are evaluated nevertheless, so that everybody counts the same.
+        """
         delta = delta.sorted()
         if not len(delta):
             return Delta.empty(self.schema)
@@ -91,47 +108,74 @@ class SummariseForMany:
         groups = Interner([key.type for key in keys])
         codes = groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        parts = []
-        for number, (predicate, store) in enumerate(
-            zip(self.predicates, self.stores(), strict=True)
-        ):
-            rows = np.arange(len(delta))
-            if predicate is not None:
-                rows = np.flatnonzero(selection_mask(predicate, delta.rows))
+        wanted = self._masks.evaluate(delta.rows)
+        ts = delta.ts
+        if mine is not None:
+            rows = np.flatnonzero(_groups_among(groups, mine)[codes])
+            codes, ts, wanted = codes[rows], ts[rows], wanted[:, rows]
+            values = [value.take(pa.array(rows)) for value in values]
+        parts = [
+            self._rows(part.store, groups.rows(part.group), part.last, part.table)
+            for bundle in self._bundles
+            for part in bundle.summarise(codes, ts, values, wanted, len(groups))
+        ]
+        if self.counted:
+            parts += self._counters(codes, ts, values, wanted, groups)
+        return concat(parts, self.schema)
+
+    @cached_property
+    def _bundles(self) -> list[SummaryBundle]:
+        return bundles_of(self.stores(), self._behind - len(self.keys) - 1)
+
+    @property
+    def _behind(self) -> int:
+        """Where the columns of counted values begin."""
+        return len(self.schema) - len(self.counted)
+
+    def _counters(
+        self,
+        codes: Int64s,
+        ts: Int64s,
+        values: Sequence[pa.Array],
+        wanted: Wanted,
+        groups: Interner,
+    ) -> Iterator[Delta]:
+        """The counters of each store that has some."""
+        stores = self.stores()
+        for number, store in enumerate(stores):
+            rows = np.flatnonzero(wanted[number]) if store.counters else ()
             if not len(rows):
                 continue
-            chosen = pa.array(rows)
-            ts, own = delta.ts[rows], [v.take(chosen) for v in values]
-            positions, counted = store.fold(codes[rows], ts, own)
-            keys_of = groups.rows(store.held_groups())
-            table = store.summaries.store.table.view
-            parts.append(self._rows(number, keys_of, table, positions, ts))
+            own = [value.take(pa.array(rows)) for value in values]
+            counted = store.fold_counters(codes[rows], ts[rows], own)
             for place, (argument, at) in enumerate(counted.items(), 1):
                 counter = store.counters[argument]
-                keys_of = groups.rows(counter.groups.view)
-                found = counter.values.column(0, np.arange(len(counter)))
-                which, values_of = number + place * len(self.predicates), {argument: found}
                 table = counter.store.table.view
-                parts.append(self._rows(which, keys_of, table, at, ts, values_of))
-        return concat(parts, self.schema)
+                last = np.empty(len(table), np.int64)
+                last[at] = ts[rows]  # the last one of each counter wins
+                which = np.full(len(table), number + place * len(stores))
+                keys = groups.rows(counter.groups.view)
+                found = counter.values.column(0, np.arange(len(counter)))
+                yield self._rows(which, keys, last, table, {argument: found})
 
     def _rows(
         self,
-        number: int,
+        which: Int64s,
         keys: Sequence[pa.Array],
+        last: Int64s,
         table: Int64s,
-        positions: Int64s,
-        ts: Int64s,
         values: Mapping[int, pa.Array] = MappingProxyType({}),
     ) -> Delta:
-        last = np.empty(len(table), np.int64)
-        last[positions] = ts  # the last one of each summary wins
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         zeros = pa.array(np.zeros(len(table), np.int64))
-        behind = len(self.schema) - len(self.counted)
-        columns += [zeros] * (behind - len(self.keys) - 1 - len(columns))
-        for argument, kind in zip(self.counted, self.schema.types[behind:], strict=True):
+        columns += [zeros] * (self._behind - len(self.keys) - 1 - len(columns))
+        for argument, kind in zip(self.counted, self.schema.types[self._behind :], strict=True):
             columns.append(values.get(argument, pa.nulls(len(table), kind)))
-        which = pa.array(np.full(len(table), number, np.int64))
-        rows = batch_of([*keys, which, *columns], self.schema, len(table))
+        rows = batch_of([*keys, pa.array(which), *columns], self.schema, len(table))
         return Delta.insertions(last, rows).sorted()
+
+
+def _groups_among(groups: Interner, mine: Groups) -> npt.NDArray[np.bool_]:
+    """Which of the groups so far are ``mine``, by code."""
+    keys = groups.rows(np.arange(len(groups)))
+    return mine(pa.RecordBatch.from_arrays(keys, [str(i) for i in range(len(keys))]))

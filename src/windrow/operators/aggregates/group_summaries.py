@@ -67,14 +67,16 @@ class GroupSummaries:
             summary.fold(rows, arguments[argument], place, table)
         return rows + self.store.table.base
 
-    def merge(self, codes: Int64s, comes: Int64s, leaves: Int64s, parts: Int64s) -> None:
-        """Take summaries, which are rows of ``parts``, into those of their sub-windows."""
+    def merge(self, codes: Int64s, comes: Int64s, leaves: Int64s, parts: Int64s) -> Int64s:
+        """Take summaries, which are rows of ``parts``, into those of their sub-windows; the
+        positions of these."""
         tiers = [np.ascontiguousarray(parts[:, place]) for place in self._tiered]
         rows = self._place(codes, tiers, comes, leaves)
         table = self.store.table.view
         self.members.merge(rows, parts, 0, table)
         for (summary, _), place in zip(self.aggregates, self.places, strict=True):
             summary.merge(rows, parts, place, table)
+        return rows + self.store.table.base
 
     def _place(
         self, codes: Int64s, tiers: Sequence[Int64s], comes: Int64s, leaves: Int64s

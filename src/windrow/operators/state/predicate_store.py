@@ -162,19 +162,23 @@ class PredicateStore:
         for store in (self.summaries.store, *(c.store for c in self.counters.values())):
             store.windows.view[:, LEAVES] = store.windows.view[:, COMES] + self.keep
 
-    def fold(
-        self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]
-    ) -> tuple[Int64s, dict[int, Int64s]]:
-        """Take rows, in the order of time, into the open sub-windows; in which summary, and in
-        which counter of each argument, each one is.
-        """
+    def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:
+        """Take rows, in the order of time, into the open sub-windows; in which summary each is."""
+        self.fold_counters(codes, ts, arguments)
         comes = round_up(ts, self.s)
-        leaves = comes + self.keep
-        counted = {
-            argument: counter.fold(codes, comes, leaves, arguments[argument])
+        return self.summaries.fold(codes, comes, comes + self.keep, arguments)
+
+    def fold_counters(
+        self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]
+    ) -> dict[int, Int64s]:
+        """The same for counters alone; in which counter of each argument each row is."""
+        if not self.counters:
+            return {}
+        comes = round_up(ts, self.s)
+        return {
+            argument: counter.fold(codes, comes, comes + self.keep, arguments[argument])
             for argument, counter in self.counters.items()
         }
-        return self.summaries.fold(codes, comes, leaves, arguments), counted
 
     def merge(self, codes: Int64s, ts: Int64s, parts: Int64s) -> None:
         """Take summaries in that senders have made, in the order of time."""

@@ -23,7 +23,8 @@ from windrow.columns.hashing import bucket_of
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
 from windrow.engine.build import summaries_of
-from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
+from windrow.operators.summarise_rows import Groups, SummariseForMany, SummariseRows
+from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (
     Node,
     Projection,
@@ -96,7 +97,7 @@ def _packed_by_bucket(
     with count_overflows(overflows):
         tuples = prepare_tuples(edge.pre, delta)
         if edge.summed is not None:
-            tuples = summariser_for(edge.summed).summarise(tuples)
+            tuples = summariser_for(edge.summed).summarise(tuples, _wanted_groups(edge, routes))
         parts = _by_bucket(tuples, edge, routes)
         return [(bucket, pack_delta(part)) for bucket, part in parts], overflows.count
 
@@ -160,6 +161,20 @@ def prepare_tuples(pre: Node, delta: Delta) -> Delta:
 def summariser_for(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
     """What makes summaries of tuples for a group-by over sub-windows."""
     return summaries_of(node)
+
+
+def _wanted_groups(edge: StageEdge, routes: Routes) -> Groups | None:
+    """Which groups are for wanted buckets, if others are not; None: all may be."""
+    key, wanted = edge.key, routes.wanted
+    if wanted is None or key is None or isinstance(key, RangeKey):
+        return None
+    assert edge.summed is not None
+    if any(c.index >= len(edge.summed.keys) for k in key for c in columns_of(k)):
+        return None
+    places = [i for i, bucket in enumerate(routes.buckets) if bucket in wanted]
+    return lambda rows: np.isin(
+        bucket_of([evaluate(k, rows) for k in key], len(routes.buckets)), places
+    )
 
 
 def _by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[int, Delta]]:
