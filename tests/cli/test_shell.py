@@ -82,6 +82,8 @@ def test_names_and_keywords_are_completed() -> None:
     db.execute(STREAM + "CREATE VIEW seen AS SELECT x AS sensor FROM s [NOW];")
     assert completions("se", names_in(db)) == ["seen", "sensor", "select", "seconds"]
     assert completions("", names_in(db)) == []
+    assert completions("STR", names_in(db)) == ["STREAM", "STREAMS"]
+    assert completions("z", ["zone 1"]) == ['"zone 1"']
 
 
 def test_a_terminal_gives_whole_statements_and_remembers_lines(

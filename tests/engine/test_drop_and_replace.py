@@ -234,3 +234,17 @@ def test_show_and_describe_are_tables(db: Connection) -> None:
     assert described.column("role").to_pylist() == ["time", None, None]
     assert "SUM" in functions.column("name").to_pylist()
     assert done.plans[0].startswith("sums (k, x), integer clock")
+
+
+def test_what_a_script_makes_and_drops_is_not_there(db: Connection) -> None:
+    made = db.execute(
+        "CREATE QUERY a AS SELECT x FROM s [NOW]; CREATE QUERY b AS SELECT x FROM s [NOW];"
+        "DROP QUERY a; CREATE VIEW a AS SELECT k FROM s [NOW];"
+        "CREATE OR REPLACE QUERY b AS SELECT k FROM s [NOW];"
+    )
+    assert [handle.name for handle in made] == ["b"]
+    assert made[0].declaration.plan.schema.unique_names() == ("k",)
+    assert list(db.queries) == ["b"]
+    [again] = db.execute("DROP QUERY b; CREATE QUERY B AS SELECT x FROM s [NOW];")
+    assert again.name == "B"
+    assert list(db.queries) == ["B"]

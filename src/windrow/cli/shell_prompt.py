@@ -24,20 +24,28 @@ KEYWORDS = (
     "SHOW STREAMS", "SHOW QUERIES", "SHOW VIEWS", "SHOW RELATIONS", "SHOW FUNCTIONS", "DESCRIBE",
     "EXPLAIN", "EXPLAIN COST", "SECONDS", "MINUTES", "HOURS", "DAYS",
 )  # fmt: skip
+LATER_WORDS = tuple(dict.fromkeys(word for phrase in KEYWORDS for word in phrase.split()[1:]))
+"""Words that do not begin what they belong to."""
 
 
 def completions(word: str, names: Iterable[str]) -> list[str]:
     """What a word may become: names first, then keywords, in the case of what was typed.
 
-    >>> completions("se", ["sensor", "ts"]), completions("SE", ["ts"])
-    (['sensor', 'select', 'seconds'], ['SELECT', 'SECONDS'])
+    >>> completions("se", ["sensor", "ts"]), completions("STR", ["ts"])
+    (['sensor', 'select', 'seconds'], ['STREAM', 'STREAMS'])
     """
     if not word:
         return []
     start = word.lower()
-    found = [name for name in dict.fromkeys(names) if name.lower().startswith(start)]
-    keywords = [keyword for keyword in KEYWORDS if keyword.lower().startswith(start)]
+    found = [_quoted(name) for name in dict.fromkeys(names) if name.lower().startswith(start)]
+    known = dict.fromkeys((*KEYWORDS, *LATER_WORDS))
+    keywords = [keyword for keyword in known if keyword.lower().startswith(start)]
     return [*found, *(k.lower() if word.islower() else k for k in keywords)]
+
+
+def _quoted(name: str) -> str:
+    """A name as it is written in a statement."""
+    return name if name.replace("_", "a").isalnum() else '"' + name.replace('"', '""') + '"'
 
 
 def names_in(connection: Connection) -> Iterator[str]:

@@ -74,19 +74,12 @@ def compile_script(
             continue
         if isinstance(statement, Drop):
             catalog = drop(statement, catalog, text)
-        elif not isinstance(statement, Explain) and statement.name is not None:
-            catalog = make_room(statement, statement.name, catalog, text)
-        gone = [name for name in named if catalog.find(name) is None]
-        for name in gone:
-            del named[name]
-            queries.pop(name, None)
-        if isinstance(statement, Drop):
             continue
         if not isinstance(statement, Explain) and statement.name is not None:
+            catalog = make_room(statement, statement.name, catalog, text)
             kept = catalog.find(statement.name.text)
             if kept is not None and is_kept(statement, kept):
-                if isinstance(kept, QueryDeclaration | SubscriptionsDeclaration):
-                    named[kept.name] = None
+                named[kept.name] = None
                 continue
         bound = bind(statement, catalog, text)
         warned.update(dict.fromkeys(warnings_of(bound, text)))
@@ -101,13 +94,20 @@ def compile_script(
             queries[query.name], named[query.name] = query, None
         catalog = catalog.adding(bound)
     known = catalog.declarations
+    there = [name for name in named if _is_query(catalog.find(name), name)]
     dropped = tuple(d for name, d in before.declarations.items() if known.get(name) is not d)
     if known != before.declarations or dropped:
         catalog = replace(catalog, texts=(*catalog.texts, script.text))
     return Compiled(
-        catalog, tuple(queries.values()), tuple(explains), tuple(warned), tuple(listings),
-        dropped, tuple(named),
+        catalog, tuple(queries[name] for name in there if name in queries), tuple(explains),
+        tuple(warned), tuple(listings), dropped, tuple(there),
     )  # fmt: skip
+
+
+def _is_query(found: Declaration | None, name: str) -> bool:
+    """Whether what has this name at the end of the script is a query, or subscriptions."""
+    running = isinstance(found, QueryDeclaration | SubscriptionsDeclaration)
+    return running and found is not None and found.name == name
 
 
 def _without_places(catalog: Catalog) -> Catalog:
