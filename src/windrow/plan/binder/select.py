@@ -56,9 +56,11 @@ from windrow.plan.nodes import (
     RelationScan,
     Selection,
     Stamped,
+    StreamScan,
     TopK,
     Window,
     is_nrr,
+    walk,
 )
 from windrow.plan.nodes.joins import lasting_join_of
 from windrow.plan.nodes.relational import columns_of_row, project
@@ -162,7 +164,8 @@ def _group(plan: Node, grouping: Grouping, having: Expression | None, select: Se
 
 def _times(tables: tuple[BoundTable, ...], context: Context) -> tuple[Column, ...]:
     """The time columns of the streams in FROM; none if one of them does not show its own."""
-    streams = (d for d in context.catalog.declarations.values() if isinstance(d, StreamDeclaration))
+    scans = {n.name for t in tables for n in walk(t.plan) if isinstance(n, StreamScan)}
+    streams = (d for d in map(context.catalog.find, scans) if isinstance(d, StreamDeclaration))
     timestamps = {stream.name.lower(): stream.timestamp for stream in streams}
     found: list[Column] = []
     start = 0
