@@ -13,7 +13,8 @@ Rivals, on the same files: every query as a Structured Streaming query of its ow
 and all of them in one streaming query, either over rows that are multiplied by query and window,
 or over sums of ten seconds per key and value of x that are multiplied then, by two stateful steps.
 They have the settings of ``benchmarks.spark_rival`` and write nothing. Before, their answers are
-compared with ours for a sample of queries.
+compared with ours for a sample of queries. Who needs long for a drop gets fewer of them, and two
+that count at least.
 
 The last line is the time of the best rival over ours at 100 queries. Before it: our time for 1,000
 queries over that for one.
@@ -80,17 +81,29 @@ def queries(count: int) -> list[Query]:
 
 @dataclass(frozen=True)
 class Plan:
-    """``rows`` of a drop; ``warm`` drops, then ``drops`` that count."""
+    """``rows`` of a drop; ``warm`` drops, then ``drops`` that count, both fewer if they take more
+    than ``seconds``."""
 
     rows: int = 20_000
     warm: int = 4
     drops: int = 8
+    seconds: float = 40.0
 
 
-APART = {"warm": 1, "drops": 2}
-"""Of the queries that run apart, of which a hundred take most of a minute for a drop."""
+@dataclass(frozen=True)
+class Sample:
+    """The first ``queries``, over so many ``files``, are compared with those of some ``ways``; of
+    queries that run apart, which take a micro-batch per query and file, the first ``apart``."""
+
+    ways: tuple[str, ...] = ("panes", "exploded", "apart")
+    queries: int = 12
+    files: int = 14
+    apart: int = 5  # one of each aggregate
+
+
 FULL: dict[str, Any] = {
     "plan": Plan(),
+    "sample": Sample(),
     "ours": (1, 10, 100, 1_000),
     "apart": (10, 100),
     "exploded": (10, 100),
@@ -98,6 +111,7 @@ FULL: dict[str, Any] = {
 }
 QUICK: dict[str, Any] = {
     "plan": Plan(rows=5_000, warm=2, drops=3),
+    "sample": Sample(ways=("panes",), queries=10, files=10),
     "ours": (1, 100, 1_000),
     "apart": (),
     "exploded": (),
@@ -214,33 +228,44 @@ def measure(way: str, count: int, plan: Plan) -> dict[str, float]:
     opened = ours(directory, count, plan) if way == "ours" else rival(directory, way, count, plan)
     try:
         with opened as step:
-            for number in range(plan.warm):
-                step(number)
+            warm = drop_for(plan.seconds, step, 0, plan.warm)
             used, began = usage.seconds(), time.perf_counter()
-            for number in range(plan.warm, plan.warm + plan.drops):
-                step(number)
-            seconds = (time.perf_counter() - began) / plan.drops
-            return {"cpu": (usage.seconds() - used) / plan.drops, "seconds": seconds}
+            drops = drop_for(plan.seconds, step, warm, plan.drops, least=2)
+            seconds, cpu = time.perf_counter() - began, usage.seconds() - used
+            return {"cpu": cpu / drops, "seconds": seconds / drops, "drops": drops}
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def check(sample: int = 12, files: int = 14) -> dict[str, float]:
+def drop_for(seconds: float, step: Step, first: int, most: int, least: int = 1) -> int:
+    """Drops from number ``first`` on, ``most`` of them or as many as fit; how many they were."""
+    until = time.perf_counter() + seconds
+    for done in range(most):
+        if done >= least and time.perf_counter() > until:
+            return done
+        step(first + done)
+    return most
+
+
+def check(sample: Sample) -> dict[str, float]:
     """Our answers at every end of a window are those of the rivals."""
     from benchmarks.many_queries_rivals import answers  # noqa: PLC0415 - starts Java
     from benchmarks.spark_rival import rival_session  # noqa: PLC0415
 
     directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
     (directory / "in").mkdir()
-    asked = queries(sample)
-    with ours(directory, sample, Plan(rows=500)) as step:
-        for number in range(files):
+    asked = queries(sample.queries)
+    with ours(directory, sample.queries, Plan(rows=500)) as step:
+        for number in range(sample.files):
             step(number)
     windows = our_windows(directory, asked)
     compared = 0
-    for way in ("panes", "exploded", "apart"):
+    for way in sample.ways:
+        some = asked[: sample.apart] if way == "apart" else asked
         with rival_session() as session:
-            theirs = answers(session, directory, way, asked)
+            theirs = answers(session, directory, way, some)
+        if {key[0] for key in theirs} != {query.name for query in some}:
+            raise AssertionError(f"{way}: not every query has answered")
         for key, value in theirs.items():
             mine = windows[key[0]].at(key[1]).get(key[2])
             if mine is None or not math.isclose(mine, value):
@@ -289,9 +314,10 @@ def in_a_process(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def child(asked: dict[str, Any]) -> None:
-    plan = Plan(**asked["plan"])
-    way = asked["way"]
-    print(json.dumps(check() if way == "check" else measure(way, asked["count"], plan)))
+    if "sample" in asked:
+        print(json.dumps(check(Sample(**asked["sample"]))))
+    else:
+        print(json.dumps(measure(asked["way"], asked["count"], Plan(**asked["plan"]))))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -303,15 +329,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked: dict[str, Any] = QUICK if quick else FULL
     plan = asdict(asked["plan"])
     if quick:
-        say("quick: few rows and drops; of the rivals only the strongest, and no comparison")
-    else:
-        compared = in_a_process({"way": "check", "plan": plan})["compared"]
-        say(f"{compared:,.0f} answers of rivals at ends of windows are ours")
+        say("quick: few rows and drops; of the rivals only the strongest")
+    compared = in_a_process({"sample": asdict(asked["sample"])})["compared"]
+    say(f"{compared:,.0f} answers of rivals at ends of windows are ours")
     found: dict[str, dict[int, dict[str, float]]] = {}
     for way in ("ours", "panes", "exploded", "apart"):
         for count in asked[way]:
-            own = {**plan, **APART} if way == "apart" else plan
-            line = in_a_process({"way": way, "count": count, "plan": own})
+            line = in_a_process({"way": way, "count": count, "plan": plan})
             found.setdefault(way, {})[count] = line
             say(f"{way}, {count} queries: {line['cpu']:.3f} processor seconds per drop")
     table(
