@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import windrow
-from windrow.core.errors import InputError, ScriptError, StateError
+from windrow.core.errors import DataError, InputError, ScriptError, StateError
 from windrow.engine.connection import Connection
 from windrow.engine.handles import Handle
 
@@ -248,3 +248,22 @@ def test_what_a_script_makes_and_drops_is_not_there(db: Connection) -> None:
     [again] = db.execute("DROP QUERY b; CREATE QUERY B AS SELECT x FROM s [NOW];")
     assert again.name == "B"
     assert list(db.queries) == ["B"]
+
+
+def test_a_query_that_an_error_stopped_can_be_dropped_and_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = (
+        "CREATE QUERY n AS SELECT CAST(k AS INT) AS n FROM s [RANGE 9 SECONDS] INTO 'n' FORMAT csv"
+    )
+    with windrow.connect(overwrite=True) as db:
+        [stopped] = db.execute(STREAM + made)
+        with pytest.raises(DataError):
+            push(db, (1, "no", 1))
+        with pytest.raises(StateError, match="DROP QUERY n, and create it again"):
+            stopped.answer()
+        db.execute("DROP QUERY n")
+        [again] = db.execute(made)
+        push(db, (2, "7", 1))
+        assert answer(again) == [(7,)]

@@ -167,12 +167,12 @@ class Embedded:
 
     def drop(self, names: Collection[str]) -> None:
         """Stop queries, archives and subscriptions, and forget streams and relations."""
-        for run in tuple(self.runs):
+        stopped = [outlet.run for outlet in self._outlets if outlet.run not in self.runs]
+        for run in (*self.runs, *stopped):
             gone = {n for n, m in run.job.members.items() if m.name.lower() in names}
             if gone:
                 self._leaving[run] = gone
-            if gone == run.job.members.keys():
-                self.runs.remove(run)
+        self.runs = [r for r in self.runs if r.job.members.keys() - self._leaving.get(r, set())]
         self.inputs.drop(names)
 
     def _let_go(self) -> None:

@@ -231,7 +231,7 @@ class EmbeddedRun:
             raise StateError(
                 f"it has no answer, because it stopped: {self.failure}",
                 where=f"query {self.name}",
-                remedy="fix the query or the rows, and create the query again under another name",
+                remedy=f"fix the query or the rows; DROP QUERY {self.name}, and create it again",
             )
 
     def losses(self) -> list[tuple[str, WindrowWarning]]:
