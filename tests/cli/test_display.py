@@ -64,6 +64,7 @@ def test_late_answers_are_named_the_latest_first():
     assert "answers late" not in line(progress(lateness={"q0": late["q0"]}))
     shown = printed(report(pa.table({"n": [1]}), lateness=late["q2"]))
     assert "busy: 2 of 9 answers late, by 1.0 s on average and 3.0 s at most" in shown
+    assert "busy: the next answer is 2.0 s late, as the run ends" in shown
 
 
 def test_plain_output_has_a_line_per_query_with_all_that_matters():

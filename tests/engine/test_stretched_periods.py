@@ -304,6 +304,8 @@ def test_what_is_no_schedule_is_refused() -> None:
         windrow.connect(schedule="fastest")
     with pytest.raises(windrow.InputError, match="seconds"):
         windrow.connect(max_delay=-1)
+    with pytest.raises(windrow.ScriptError, match="a whole number: a priority"):
+        windrow.connect().execute(f"{STREAM} CREATE QUERY q PRIORITY high AS {FOUR[0].cql}")
 
 
 def test_the_one_with_the_highest_priority_is_late_least() -> None:

@@ -51,6 +51,11 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
                 f"{late.mean:,.1f} s on average and {late.greatest:,.1f} s at most",
                 style="yellow",
             )
+        if late is not None and late.seconds:
+            console.print(
+                f"{query.name}: the next answer is {late.seconds:,.1f} s late, as the run ends",
+                style="yellow",
+            )
         for died, times in query.restarts.items():
             console.print(
                 f"{query.name}: restarted {count_of(times, 'time')} because of {died}",

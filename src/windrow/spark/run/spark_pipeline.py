@@ -13,6 +13,7 @@ Processes of Spark's that die under the query are started again as long as that 
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -287,13 +288,21 @@ class Pipeline:
         stages = {n: j.tasks(n, place, self.feed.quarantine, room) for n, j in self.jobs.items()}
         return [
             LevelTask(
-                self.home.run,
+                self._cached_as,
                 level,
                 str(self.home.state),
                 tuple(tasks[level] for tasks in stages.values() if level < len(tasks)),
             )
             for level in range(max(map(len, stages.values())))
         ]
+
+    @property
+    def _cached_as(self) -> str:
+        """What its buckets are in the memory of workers: a run with another schedule, on the same
+        session, must not find those of the one before."""
+        synopses = (job.job.synopses for job in self.jobs.values())
+        schedules = [each.plan.schedule for each in synopses if each is not None]
+        return f"{self.home.run}-{zlib.crc32(repr(schedules).encode()):08x}"
 
     @property
     def _place(self) -> str | None:
