@@ -251,6 +251,8 @@ def string_calls(d: int) -> list[st.SearchStrategy[Expression]]:
     text = expressions(S, d)
     position = st.integers(-4, 7).map(lambda v: Literal(v, I)) | st.just(column("j"))
     length = st.integers(0, 7).map(lambda v: Literal(v, I))
+    fill = st.sampled_from(["x", "é", "ab", "a"]).map(lambda v: Literal(v, S))
+    place = st.sampled_from([-3, -2, -1, 1, 2, 3]).map(lambda v: Literal(v, I))
     return [
         *(call(f, S, text) for f in ("upper", "lower", "trim", "ltrim", "rtrim")),
         call("reverse", S, st.text("abcxyz", max_size=5).map(lambda v: Literal(v, S))),
@@ -279,6 +281,9 @@ def string_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         ),
         *(call(f, S, JSON_TEXTS, JSON_PATHS) for f in ("json_extract", "json_extract_string")),
         *(call(f, S, text) for f in ("md5", "sha256")),
+        call("concat_ws", S, text, text, text),
+        *(call(f, S, text, length, fill) for f in ("lpad", "rpad")),
+        call("split_part", S, text, fill, place),
         *(call("cast", S, expressions(k, d)) for k in (B, I, L, T, DATE)),
     ]
 

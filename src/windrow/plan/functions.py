@@ -112,6 +112,14 @@ def _extraction(types: Types) -> Type | None:
     return S if group_fits and all(t is S for t in (*types[:2], *types[3:])) else None
 
 
+def _pad(types: Types) -> Type | None:
+    return S if types[0] is S and types[1].integral and all(t is S for t in types[2:]) else None
+
+
+def _part_of_text(types: Types) -> Type | None:
+    return S if types[0] is S and types[1] is S and types[2].integral else None
+
+
 def _like(types: Types) -> Type | None:
     return B if all(t is S for t in types) else None
 
@@ -165,6 +173,9 @@ FUNCTIONS: Mapping[str, Function] = {
     **dict.fromkeys(("json_extract", "json_extract_string"),
                     Function("a string and a path", 2, 2, _all(S, S))),
     **dict.fromkeys(("md5", "sha256"), _STRING),
+    "concat_ws": Function("a separator and strings", 2, None, _all(S, S)),
+    **dict.fromkeys(("lpad", "rpad"), Function("a string, a length and what fills it", 2, 3, _pad)),
+    "split_part": Function("a string, a separator and a number", 3, 3, _part_of_text),
 }  # fmt: skip
 """By the name that ``Call.function`` has; ``cast`` and ``try_cast`` are typed by their target."""
 

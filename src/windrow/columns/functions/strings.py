@@ -14,14 +14,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.casts import to_text
-from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
+from windrow.columns.functions.operands import (
+    Kernel,
+    Operand,
+    as_array,
+    cast_operand,
+    length_of,
+    literal,
+    row_by_row,
+)
 from windrow.plan.expressions import Call
 
 BACKSLASH = "\\"
@@ -114,6 +122,47 @@ def concat(args: Sequence[Operand], call: Call) -> Operand:
     """``||``: NULL if one of the parts is NULL; what is not text is written as text."""
     parts = [to_text(v, a.type) for v, a in zip(args, call.args, strict=True)]
     return pc.binary_join_element_wise(*parts, "")
+
+
+def concat_ws(args: Sequence[Operand], _: Call) -> Operand:
+    """The parts that are not NULL with the first argument between them."""
+    separator, *parts = (as_array(a, length_of(args)) for a in args)
+    missing = reduce(pc.and_, (pc.is_null(part) for part in parts))
+    parts[0] = pc.if_else(missing, "", parts[0])  # Arrow leaves such a row out of its answer
+    return pc.binary_join_element_wise(*parts, separator, null_handling="skip")
+
+
+def pad_one(left: bool, text: str, length: int, padding: str = " ") -> str:
+    missing = max(length, 0) - len(text)
+    if missing <= 0:
+        return text[: max(length, 0)]
+    fill = (padding * missing)[:missing]
+    return fill + text if left else text + fill
+
+
+def pad(left: bool) -> Kernel:
+    """LPAD and RPAD: exactly so many characters, what is longer is cut at its end."""
+    widen = pc.utf8_lpad if left else pc.utf8_rpad
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        length = literal(args[1])
+        padding = literal(args[2]) if len(args) > 2 else " "
+        if not length or length < 0 or padding is None or len(padding) != 1:
+            return row_by_row(partial(pad_one, left), args, call.type)
+        return pc.utf8_slice_codeunits(widen(args[0], length, padding), 0, length)
+
+    return kernel
+
+
+def part_one(text: str, separator: str, place: int) -> str:
+    """The part of that place, from 1, or from the end if it is negative; empty if there is none."""
+    parts = text.split(separator) if separator else [text]
+    index = place - 1 if place > 0 else place
+    return parts[index] if place and -len(parts) <= index < len(parts) else ""
+
+
+def split_part(args: Sequence[Operand], call: Call) -> Operand:
+    return row_by_row(part_one, args, call.type)
 
 
 def replace_one(text: str, old: str, new: str) -> str:
@@ -209,6 +258,10 @@ KERNELS: dict[str, Kernel] = {
     "starts_with": with_constant(pc.starts_with, str.startswith),
     "ends_with": with_constant(pc.ends_with, str.endswith),
     "contains": with_constant(pc.match_substring, str.__contains__),
+    "concat_ws": concat_ws,
+    "lpad": pad(left=True),
+    "rpad": pad(left=False),
+    "split_part": split_part,
     "md5": digest("md5"),
     "sha256": digest("sha256"),
     "like": like_kernel(ignore_case=False),
