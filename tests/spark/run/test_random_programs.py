@@ -20,6 +20,7 @@ from tests.oracle.queries import Feed, Program, Relation
 from tests.oracle.random_scripts import RELATIONAL, scripts
 from tests.oracle.running import table
 from tests.oracle.scripts import declared, fed
+from tests.oracle.test_time_constructs import programs_of_time
 from tests.oracle.windows import Row
 from tests.spark.scripts import net_changes, run_embedded, run_on_spark
 from tests.spark.staged import end_of, expected, run_staged, streams_in
@@ -111,6 +112,16 @@ def test_what_sql_has_beside_the_algebra_answers_in_buckets_as_one_pipeline_does
     feeds = fed(seed)
     plan = compile_script("\n".join(declared(script, feeds))).queries[-1].plan
     plan_answers_the_same(plan, feeds, strategy, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=300)
+@given(
+    program=programs_of_time(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000)
+)  # fmt: skip
+def test_constructs_of_time_answer_in_buckets_as_one_pipeline_does(program, strategy, seed):
+    answers_the_same_in_buckets(program, strategy, seed)
 
 
 def some_programs(count: int) -> list[Program]:
