@@ -100,6 +100,10 @@ def view_sql(view: View, names: Collection[str]) -> str:
     """A relation as ``(t, ...)``; a stream as ``(ts, seq, ...)``, its insertions."""
     if view.lasting is not None:
         return lasting_sql(view.body, view.lasting, names)
+    if view.timed_by:
+        came = view_sql(replace(view, timed_by=""), names)
+        others = "* EXCLUDE (ts, seq)"
+        return numbered(f"SELECT {view.timed_by} AS ts, {others} FROM ({came})", view.body)
     if not view.stream:
         return body_sql(view.body)
     if view.output is Output.CHANGES and view.body.in_arrival_order:

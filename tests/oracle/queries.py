@@ -77,10 +77,14 @@ class View:
     stream: bool
     output: Output = Output.CHANGES
     lasting: Window | None = None
+    timed_by: str = ""
+    """A column of a stream that holds the time, if that is not when tuples came."""
 
     @property
     def cql(self) -> str:
-        return f"CREATE VIEW {self.name} AS {wrapped(self.body.cql, self.output, self.lasting)};"
+        timed = f" TIMESTAMP BY {self.timed_by}" if self.timed_by else ""
+        text = wrapped(self.body.cql, self.output, self.lasting)
+        return f"CREATE VIEW {self.name} AS {text}{timed};"
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ class Program:
         """Names of streams whose tuples of one instant stand as a base stream brought them."""
         names = {stream.name for stream in self.streams}
         for view in self.views:
-            plain = view.output is Output.CHANGES and view.lasting is None
+            plain = view.output is Output.CHANGES and view.lasting is None and not view.timed_by
             if view.stream and plain and in_arrival_order(view.body, names):
                 names.add(view.name)
         return frozenset(names)

@@ -85,6 +85,14 @@ class Stepwise:
         if not view.body.in_arrival_order or view.output is not Output.CHANGES:
             said = sorted(said, key=by_value)
         stream = self.streams[view.name]
+        if view.timed_by:
+            place = [name for name, _ in view.body.columns].index(view.timed_by)
+            said = [values[: len(view.body.columns)] for values in said]
+            later = [(int(values[place]), values) for values in said]
+            waiting = [*((ts, row[:-2]) for ts, row in stream), *later]
+            waiting.sort(key=lambda arrival: (arrival[0], by_value(arrival[1])))
+            stream[:] = [(ts, (*values, ts, n)) for n, (ts, values) in enumerate(waiting)]
+            return
         stream += [(t, (*values, t, len(stream) + n)) for n, values in enumerate(said)]
 
     def lasting(self, owner: View | Program, t: int) -> list[Row]:

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracle import data
-from tests.oracle.blocks import Select, Source
+from tests.oracle.blocks import Item, Select, Source
 from tests.oracle.conditions import columns_of
 from tests.oracle.definition import bags, expected
-from tests.oracle.expressions import all_of
+from tests.oracle.expressions import Expr, all_of, column
 from tests.oracle.programs import (
     SLIDING,
     Named,
@@ -30,7 +30,7 @@ from tests.oracle.programs import (
     shaped,
     topped,
 )
-from tests.oracle.queries import Program, View
+from tests.oracle.queries import TIME, Program, View
 from tests.oracle.running import run
 from tests.oracle.stepwise import Stepwise
 from windrow.plan.strategy import Strategy
@@ -61,11 +61,24 @@ def first_of_groups(draw: st.DrawFn, names: list[Named]) -> Select:
     return replace(block, top=replace(block.top, groups=groups))
 
 
+def retimed(base: Named, delay: int) -> View:
+    """A stream whose tuples come later than they came, each by another time."""
+    later = f"X.{{}} + {delay} + ABS(COALESCE(X.k, 3))"
+    when = Expr(later.format(TIME), f"CAST({later.format('ts')} AS BIGINT)", "BIGINT")
+    columns = [column(name, type_, "X") for name, type_ in base.columns]
+    shown = tuple(Item(c.cql.split(".")[1], c) for c in columns)
+    body = Select((*shown, Item("w", when)), (Source(base.name, "X"),))
+    return View("V1", body, stream=True, timed_by="w")
+
+
 @st.composite
 def programs_of_time(draw: st.DrawFn) -> Program:
     """One of the constructs as the query, or in a view that the query reads."""
     streams = tuple(draw(data.streams(name)) for name in ("S1", "S2"))
     names = [Named(s.name, s.columns, stream=True, monotonic=True) for s in streams]
+    if draw(st.integers(0, 4)) == 0:
+        view = retimed(draw(st.sampled_from(names)), draw(st.integers(0, 4)))
+        return Program(streams, draw(selects([*names, *[named(view, names)] * 4], 2)), (view,))
     kinds = (awaiting, over_windows, first_of_groups, looking_back)
     block = draw(draw(st.sampled_from(kinds))(names))
     if draw(st.integers(0, 2)):

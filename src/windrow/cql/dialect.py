@@ -429,7 +429,9 @@ class CqlParser(TokenCursor):
             rhythm = self.at("EVERY") and not self.at_type(TokenType.IDENTIFIER)
             named: Collection[Any] = self.TABLE_ALIAS_TOKENS
             implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
-            if rhythm or not implicit or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE"):
+            retimed = self.at("TIMESTAMP") and self._next.text.upper() == "BY"
+            clause = rhythm or retimed or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE")
+            if clause or not implicit:
                 return None
             if self.at(*WINDOWS) and not self.at_type(TokenType.IDENTIFIER):
                 self.fail("a window in brackets, or AS before a name", remedy=IN_BRACKETS)

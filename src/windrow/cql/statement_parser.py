@@ -202,7 +202,12 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
             renamed = _columns(parser) if parser.at_type(TokenType.L_PAREN) else ()
             parser.expect("AS")
             query = lower(parser.query(), parser.sql)
-            return CreateView(name, renamed, query, parser.span_from(first))
+            timestamp = None
+            if parser.at("TIMESTAMP"):
+                parser.expect("TIMESTAMP", "BY")
+                timestamp = parser.name("the column that holds the time")
+            span = parser.span_from(first)
+            return CreateView(name, renamed, query, span, timestamp=timestamp)
         case "QUERY":
             priority = parser.integer("a priority") if parser.take("PRIORITY") else 0
             parser.expect("AS")

@@ -296,7 +296,7 @@ class CreateRelation:
 
 @dataclass(frozen=True)
 class CreateView:
-    """CREATE VIEW; ``columns`` rename what the query gives."""
+    """CREATE VIEW; ``columns`` rename what the query gives, ``timestamp`` holds their time."""
 
     name: Name
     columns: tuple[ColumnDefinition, ...]
@@ -304,6 +304,7 @@ class CreateView:
     span: Span = field(compare=False)
     text: str = field(compare=False, default="")
     existing: Existing = Existing.REFUSE
+    timestamp: Name | None = None
 
 
 @dataclass(frozen=True)

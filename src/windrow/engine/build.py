@@ -42,6 +42,7 @@ from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
 from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
+from windrow.operators.retime import Retime
 from windrow.operators.session_windows import OpenSessions
 from windrow.operators.sliding_group_by import (
     Counted,
@@ -79,6 +80,7 @@ from windrow.plan.nodes import (
     Projection,
     Reading,
     RelationScan,
+    Retimed,
     Routed,
     Selection,
     SharedGroupBy,
@@ -422,6 +424,7 @@ BUILDERS: PerNode[Build] = PerNode(
         OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
         Stamped: _add_stamps,
         LookBack: _look_back,
+        Retimed: lambda node, schema, _: Retime(schema, node.time, node.schema[node.time].name),
         ToStream: _to_stream,
         Routed: lambda node, schema, _: Routing(node, schema),
         Subscribe: lambda node, schema, _: MatchSubscriptions(

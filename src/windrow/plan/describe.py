@@ -25,6 +25,7 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     RelationScan,
+    Retimed,
     Routed,
     Selection,
     SharedGroupBy,
@@ -254,6 +255,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         NegativeTuples: _name,
         Stamped: _name,
         LookBack: _look_back,
+        Retimed: lambda node, _: f"Retimed by {node.schema[node.time].name}",
     },
 )
 
@@ -304,6 +306,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
                 NegativeTuples,
                 OutputWindow,
                 Projection,
+                Retimed,
                 Routed,
                 Selection,
                 Stamped,

@@ -54,6 +54,13 @@ CASES = [
      "COUNT(*) and no other aggregate"),
     ("SELECT FREQUENT 5 k, COUNT(*) FROM s [ROWS 9 SLIDE 3] GROUP BY k HAVING COUNT(*) < 3",
      "SELECT FREQUENT 5", "all that is certain is that a count exceeds a number"),
+    # a time of its own for a view
+    ("CREATE VIEW v AS SELECT ts - 1 AS w FROM s TIMESTAMP BY w", "w",
+     "w is before the time at which tuples come"),
+    ("CREATE VIEW v AS SELECT k, name FROM s TIMESTAMP BY name", "name",
+     "expected a column of type BIGINT"),
+    ("CREATE VIEW v AS SELECT a FROM s [RANGE 5] TIMESTAMP BY a", "a",
+     "expected a view whose results stay; found one that is WEAKEST"),
     # what an earlier tuple had
     ("SELECT LAG(a) OVER (ORDER BY ts) AS b FROM s [RANGE 5]", "LAG(a) OVER",
      "expected a stream without a window in FROM; found tuples that are withdrawn (WEAKEST)"),

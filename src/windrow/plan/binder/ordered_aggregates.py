@@ -17,7 +17,16 @@ from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.plan.binder.calls import typed_call, wrong_number
 from windrow.plan.expressions import Call, Column, Expression, Literal
-from windrow.plan.nodes import Aggregate, Joining, Node, Projection, Selection, StreamScan, Window
+from windrow.plan.nodes import (
+    Aggregate,
+    Joining,
+    Node,
+    Projection,
+    Retimed,
+    Selection,
+    StreamScan,
+    Window,
+)
 
 Bind = Callable[[exp.Expr], Expression]
 BY_VALUE = {"MIN_BY": "MIN", "MAX_BY": "MAX"}
@@ -122,6 +131,8 @@ def time_column(plan: Node, timestamps: Mapping[str, int]) -> int | None:
     match plan:
         case StreamScan():
             return timestamps.get(plan.name.lower())
+        case Retimed():
+            return plan.time
         case Window() | Selection():
             return time_column(plan.input, timestamps)
         case Projection():

@@ -26,6 +26,7 @@ from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
 from windrow.plan.binder.stream_declarations import bind_relation, bind_stream, schema_of
+from windrow.plan.binder.view_time import retime
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
@@ -92,6 +93,8 @@ def _bind(statement: Create | Explain, context: Context) -> Declaration | Explai
         case CreateView():
             plan = _view_plan(statement, bind_query(statement.query, context))
             clock = clock_of(plan, statement.span)
+            if statement.timestamp is not None:
+                plan = retime(plan, statement.timestamp, clock, context)
             return ViewDeclaration(statement.name.text, plan, clock, statement.span, statement.text)
         case CreateArchive():
             return replace(bind_archive(statement, context), text=statement.text)

@@ -35,6 +35,7 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     RelationScan,
+    Retimed,
     Selection,
     StageInput,
     Stamped,
@@ -183,6 +184,11 @@ def stamp(node: Stamped, model: Model) -> Cost:
         kept = 2 * model.upkeep_of(node.input, below.flow)
     flow = replace(below.flow, distinct=(*below.flow.distinct, below.flow.size))
     return Cost(flow, below.total + kept + flow.tuples)
+
+
+def change_time(node: Retimed, model: Model) -> Cost:
+    below = model.of(node.input)
+    return Cost(below.flow, below.total + 2 * below.flow.inserts)
 
 
 def look_back(node: LookBack, model: Model) -> Cost:

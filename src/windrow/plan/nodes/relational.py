@@ -100,6 +100,13 @@ class Stamped(Unary):
 
 
 @dataclass(frozen=True)
+class Retimed(Unary):
+    """The tuples of a stream, each at the time that its column ``time`` holds."""
+
+    time: int
+
+
+@dataclass(frozen=True)
 class LookBack(Unary):
     """The tuples of a stream, and behind their columns values of earlier tuples of the same key.
 

@@ -56,6 +56,7 @@ class Structure(Enum):
     LAST_ROWS_BY_KEY = "list of the last rows, queues by key"
     SESSIONS = "list of the tuples of open sessions, queues by key"
     PENDING = "tuples since the last report"
+    WAITING = "tuples whose time has not come"
     PAST = "tuples that left it and are in a result"
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     OutputWindow,
     Projection,
     RelationScan,
+    Retimed,
     Routed,
     Selection,
     SharedGroupBy,
@@ -108,7 +109,8 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
             _as_input,
         ),
         **dict.fromkeys(
-            (AppendOnly, Negation, RelationScan, StageInput, StreamScan, ToStream), _forever
+            (AppendOnly, Negation, RelationScan, Retimed, StageInput, StreamScan, ToStream),
+            _forever,
         ),
     },
 )

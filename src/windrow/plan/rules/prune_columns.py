@@ -28,6 +28,7 @@ from windrow.plan.nodes import (
     Node,
     Projection,
     RelationScan,
+    Retimed,
     Selection,
     StageInput,
     Stamped,
@@ -92,6 +93,10 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             below = _trim(node.input, frozenset(i for i in needed if i < width))
             places = {**below.places, width: len(below.plan.schema)}
             return _Pruned(replace(node, input=below.plan), places)
+        case Retimed():
+            below = _trim(node.input, needed | {node.time})
+            time = below.places[node.time]
+            return _Pruned(replace(node, input=below.plan, time=time), below.places)
         case LookBack():
             return _prune_look_back(node, needed)
         case Union():

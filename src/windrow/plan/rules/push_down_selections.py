@@ -32,6 +32,7 @@ from windrow.plan.nodes import (
     Node,
     Projection,
     RelationScan,
+    Retimed,
     Selection,
     Stamped,
     StreamKind,
@@ -75,7 +76,7 @@ def _push(node: Node, parts: Parts) -> Node:
         case Stamped():
             came = len(node.input.schema)
             passing = tuple(p for p in parts if all(c.index < came for c in columns_of(p)))
-        case Window() | DuplicateElimination() | Every() | AppendOnly():
+        case Window() | DuplicateElimination() | Every() | AppendOnly() | Retimed():
             passing = parts
         case ToStream():
             passing = parts if node.kind in COMMUTING_STREAMS else ()
