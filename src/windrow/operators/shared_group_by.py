@@ -278,7 +278,7 @@ class SharedAggregation:
             here = slice(None) if place is None else place
             words = store.probe_sums(codes, windows[here], until[here], earlier[here])
             hi = np.concatenate([earlier[here], until[here]])
-            lo, codes = hi - np.tile(windows[here], 2), np.tile(codes, 2)
+            lo, codes = hi - _twice(windows[here]), _twice(codes)
             place = None if place is None else np.concatenate([place, place + count])
             sizes.add(place, words, sign)
             for a, asked in zip(source.aggregates, wanted, strict=True):
@@ -290,9 +290,11 @@ class SharedAggregation:
                     else:
                         found = words[chosen, column : column + a.width]
                     a.value.add(to, found, sign)
-        until = np.concatenate([earlier, until])
-        after, groups = until - np.tile(windows, 2), np.tile(groups, 2)
-        scanned = self._scan(source, wanted, groups, after, until)
+        scanned: Iterator[ScannedWindows] = iter(())
+        if self.counted:
+            until = np.concatenate([earlier, until])
+            after = until - _twice(windows)
+            scanned = self._scan(source, wanted, _twice(groups), after, until)
         read: list[tuple[Mapping[int, int], Pair] | None] = []
         for a, asked in zip(source.aggregates, wanted, strict=True):
             if asked is None:
@@ -467,6 +469,12 @@ class SharedAggregation:
             self.schedule.begin(self.now)
         for number, store in enumerate(self.stores):
             store.load(below(str(number), segments), meta[str(number)], self.groups)
+
+
+def _twice(values: Int64s) -> Int64s:
+    """Once for the instants before and once for those at which something is due; for arrays as
+    short as these ``np.tile`` takes several times as long."""
+    return np.concatenate([values, values])
 
 
 def _kinds(keys: Sequence[Expression]) -> list[pa.DataType]:
