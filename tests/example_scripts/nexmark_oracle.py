@@ -30,6 +30,13 @@ ANSWERS = {
             WHERE b.date_time >= a.date_time AND b.date_time <= a.expires
             QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC) = 1)
         GROUP BY category""",
+    "q9": """
+        SELECT a.* EXCLUDE (arrival), b.bidder, b.price, b.date_time, b.extra
+        FROM auction a JOIN bid b ON a.id = b.auction
+        WHERE b.date_time >= a.date_time AND b.date_time <= a.expires
+        AND NOT EXISTS (FROM bid c WHERE c.auction = a.id AND c.date_time >= a.date_time
+            AND c.date_time <= a.expires AND (c.price > b.price
+                OR c.price = b.price AND c.date_time < b.date_time))""",
     "q10": """
         SELECT auction, bidder, price, date_time, extra,
             date_trunc('day', date_time)::TIMESTAMP, date_trunc('minute', date_time) FROM bid""",
@@ -64,6 +71,10 @@ ANSWERS = {
     "q18": """
         SELECT auction, bidder, price, channel, url, date_time, extra FROM bid
         QUALIFY row_number() OVER (PARTITION BY bidder, auction ORDER BY arrival DESC) = 1""",
+    "q19": """
+        SELECT auction, bidder, price, channel, url, date_time, extra FROM bid b
+        WHERE (SELECT count(*) FROM bid c WHERE c.auction = b.auction AND (c.price > b.price
+            OR c.price = b.price AND c.date_time < b.date_time)) < 10""",
     "q20": """
         SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.date_time, b.extra,
             a.item_name, a.description, a.initial_bid, a.reserve, a.date_time,

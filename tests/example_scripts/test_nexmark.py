@@ -27,7 +27,7 @@ from tests.example_scripts.changes import answer_at, catalog_of, changes_of
 from tests.example_scripts.nexmark_oracle import ANSWERS, WINDOWS
 from tests.support.runs import run_embedded
 
-SMALL = Nexmark(events=8_000, rate=200, seed=7)
+SMALL = Nexmark(events=6_000, rate=150, seed=7)
 """Forty seconds."""
 SECONDS = (3, 17, 39)
 """When answers are compared, after the beginning."""
