@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from contextlib import nullcontext
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -193,3 +195,38 @@ def test_only_queries_that_keep_summaries_have_a_table_of_them() -> None:
         db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k, v FROM s [RANGE 9];")
         with pytest.raises(InputError, match=r"GROUP BY over \[RANGE ... SLIDE ...\]"):
             db.query("SELECT * FROM q_summaries")
+
+
+SHARED = {
+    "whole": ("SUM(v) AS t, MEDIAN(v) AS m", "", 60, 20),
+    "small": ("COUNT(*) AS n, MAX(v) AS most", "v < 20", 40, 20),
+    "large": ("SUM(v) AS t, COUNT(DISTINCT v) AS d", "v >= 20", 60, 30),
+    "both": ("SUM(v) AS t", "v < 20 OR v >= 40", 40, 40),
+}
+
+
+def test_sub_windows_of_queries_that_share_synopses_are_what_their_rows_give():
+    rng = np.random.default_rng(4)
+    ts = np.sort(rng.integers(1, 200, 300))
+    tuples = pa.table({"ts": ts, "k": rng.integers(0, 3, 300), "v": rng.integers(0, 50, 300)})
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT);" + "".join(
+            f"CREATE QUERY {name} AS SELECT {aggregates}, k FROM s [RANGE {window} SLIDE {slide}] "
+            f"{f'WHERE {where}' if where else ''} GROUP BY k;"
+            for name, (aggregates, where, window, slide) in SHARED.items()
+        ))  # fmt: skip
+        db.push("s", tuples)
+        db.advance(to=214)
+        assert len({id(query._run) for query in db.queries.values()}) == 1
+        for name, (aggregates, where, window, slide) in SHARED.items():
+            found = db.query(f"SELECT * FROM {name}_summaries ORDER BY ALL").to_pylist()
+            assert found
+            begin = 214 // slide * slide - window
+            assert {row["sub_window_after"] for row in found} <= set(range(begin, 214, 10))
+            expected = duckdb.sql(
+                "SELECT (ts - 1) // 10 * 10 AS sub_window_after, "
+                "(ts + 9) // 10 * 10 AS sub_window_upto, COUNT(*) AS sub_window_rows, k, "
+                f"{aggregates} FROM tuples WHERE ts > {begin} AND ({where or 'true'}) "
+                "GROUP BY ALL ORDER BY ALL"
+            ).to_arrow_table().to_pylist()  # fmt: skip
+            assert found == expected, name

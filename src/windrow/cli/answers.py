@@ -56,6 +56,12 @@ def print_report(report: Report, console: Console, quarantine: Path) -> None:
                 f"{query.name}: the next answer is {late.seconds:,.1f} s late, as the run ends",
                 style="yellow",
             )
+        if query.complete_from is not None:
+            since = instant(query.complete_from, query.clock)
+            console.print(
+                f"{query.name}: it came late, and its answers are complete from {since} on",
+                style="yellow",
+            )
         for died, times in query.restarts.items():
             console.print(
                 f"{query.name}: restarted {count_of(times, 'time')} because of {died}",

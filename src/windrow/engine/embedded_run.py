@@ -24,8 +24,9 @@ from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.routing import Routing
-from windrow.engine.summary_tables import take_summaries
+from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.object_store.object_path import path_of
+from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.jobs import Job, job_of_synopses
 from windrow.plan.nodes import RelationScan
 from windrow.plan.sharing.group_schedule import schedule_again
@@ -284,8 +285,14 @@ class EmbeddedRun:
         held = self.pipeline.held_inputs().values()
         return list(live_windows(self.name, held, self.pipeline.now, self.since))
 
-    def summaries(self) -> Callable[[], pa.Table] | None:
+    def summaries(self, number: int) -> Callable[[], pa.Table] | None:
         """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
+        synopses = self.job.synopses
+        for operator in self.pipeline.operators if synopses is not None else ():
+            if synopses is not None and isinstance(operator, SharedAggregation):
+                query = self.job.members[number].query
+                made = take_shared_summaries(synopses, synopses.plan, operator, number, query)
+                return lambda: made
         for node, operator in self.pipeline.sliding_groups().values():
             return take_summaries(node, operator, self.clock)
         return None

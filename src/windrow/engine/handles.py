@@ -156,7 +156,7 @@ class Handle:
     def summaries(self) -> Callable[[], pa.Table] | None:
         """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
         self._run.refuse_if_stopped()
-        return self._run.summaries()
+        return self._run.summaries(self._number)
 
     def closed_instant(self) -> int | None:
         """The instant that ``answer`` holds for, when all that has come is worked off: ``now``, or

@@ -85,6 +85,8 @@ class QueryReport:
     """Of a stream: how many rows there have been, of which ``answer`` has the last."""
     lateness: Lateness | None = None
     """Of a query that may be late."""
+    complete_from: int | None = None
+    """Of a query that came late: from which instant on its answers are complete."""
 
 
 @dataclass(frozen=True)

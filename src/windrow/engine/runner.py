@@ -80,6 +80,7 @@ def _query_report(run: Run, number: int, progress: Progress) -> QueryReport:
         run.restarts,
         run.total(number),
         lateness,
+        run.complete_for(number),
     )
 
 

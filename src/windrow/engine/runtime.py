@@ -84,7 +84,7 @@ class Run(Protocol):
     def windows(self) -> Sequence[LiveWindow]:
         """The windows of tuples that it holds at the last closed instant."""
 
-    def summaries(self) -> Callable[[], pa.Table] | None:
+    def summaries(self, number: int) -> Callable[[], pa.Table] | None:
         """The summaries of sub-windows that it keeps, to be made a table of; None if none."""
 
     def last_rows(self, number: int) -> pa.Table:

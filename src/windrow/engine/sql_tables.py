@@ -270,7 +270,8 @@ def summaries_or_error(query: str, make: Callable[[], pa.Table] | None) -> Calla
             where="SQL",
             expected="a query that keeps summaries: a GROUP BY over [RANGE ... SLIDE ...]",
             found=f"{query}{SUMMARIES}",
-            remedy="queries that keep tuples, or share synopses, have no such table",
+            remedy="queries that keep tuples have no such table, and on Spark none has one before "
+            "the first micro-batch",
         )
     return make
 
@@ -284,5 +285,6 @@ def _not_held(
         where="SQL",
         expected=f"a window of tuples that a running query holds: {held or 'there is none'}",
         found=f"{wanted} with {', '.join(names) or 'any column'}",
-        remedy="create a query that selects these columns, or ask for less",
+        remedy="create a query that selects these columns, or ask for less; of queries with GROUP BY "
+        f"over [RANGE ... SLIDE ...] the tables NAME{SUMMARIES} have the sub-windows",
     )

@@ -12,19 +12,26 @@ which costs O(summaries); values are made of them later.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.engine.build import operator_for
+from windrow.engine.build_shared import shared_aggregation
 from windrow.operators.aggregates.events import Events
+from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation, Summarised
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
-from windrow.plan.nodes import SlidingGroupBy
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.expressions import Column
+from windrow.plan.nodes import SharedGroupBy, SlidingGroupBy
+from windrow.plan.nodes.shared_groups import GroupMember, SharedAggregate, slot_types
 from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.sharing.shared_synopses import SharedSynopses, shareable
 
 AFTER, UPTO, ROWS = "sub_window_after", "sub_window_upto", "sub_window_rows"
 
@@ -58,6 +65,47 @@ def take_summaries(
         return pa.Table.from_arrays(columns, [AFTER, UPTO, ROWS, *names[: operator.width], *kept])
 
     return make
+
+
+def take_shared_summaries(
+    group: SharedSynopses,
+    node: SharedGroupBy,
+    operator: SharedAggregation,
+    number: int,
+    query: QueryDeclaration,
+) -> pa.Table:
+    """The same for one of the queries that share synopses, from those that it reads.
+
+    A row is of s ticks, which may be less than the SLIDE of the query. Sub-windows that are filling
+    are left out, and so are those before the query's synopses began. All aggregates have a value.
+    """
+    member, shared = node.members[number], shareable(query)
+    assert member is not None
+    assert shared is not None
+    first = member.aggregates[0]
+    s = node.synopses[first.added[0]].s
+    count = SharedAggregate("COUNT", None, Type.BIGINT, first.added, first.subtracted)
+    read = (*member.aggregates, count)
+    types = [*(key.expression.type for key in node.keys), *(a.type for a in read)]
+    columns = tuple(Column(i, str(i), kind) for i, kind in enumerate(types))
+    asked = GroupMember(s, s, read, None, columns)
+    plain = replace(node, members=(asked,), types=slot_types([asked]))
+    reader = shared_aggregation(plain, arrow_schema(plain.schema))
+    reader.adopt(operator)
+    numbers = group.sharing.member(query.name).numbers
+    begun = [i for n in numbers if (i := group.sharing.synopsis(n).since) is not None]
+    now = max(operator.now, 0)
+    begin = max([now // member.slide * member.slide - member.window, *begun])
+    times = np.arange(begin + s, now // s * s + 1, s, dtype=np.int64)
+    found = reader.answers_at(times)
+    slots = [found.rows.column(1 + slot) for slot in plain.slots[0]]
+    groups = shared.parts.groups
+    own = [shared.keys.index(shared.parts.source.resolve(key.expression)) for key in groups.keys]
+    names = [AFTER, UPTO, ROWS, *(field.name for field in groups.schema)]
+    bounds = [_instants(found.ts - s, query.clock), _instants(found.ts, query.clock)]
+    values = slots[len(node.keys) : -1]
+    arrays = [*bounds, slots[-1], *(slots[place] for place in own), *values]
+    return pa.Table.from_arrays(arrays, names)
 
 
 def _values(

@@ -57,7 +57,7 @@ from windrow.operators.aggregates.shared_reads import (
 )
 from windrow.operators.aggregates.shared_values import CountValue, Pair
 from windrow.operators.base import Saved, below
-from windrow.operators.state.predicate_store import PredicateStore, Touched
+from windrow.operators.state.predicate_store import COUNTERS, PredicateStore, Touched
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 from windrow.sharing.schedule import Pace, PacedSchedule
@@ -164,12 +164,12 @@ class SharedAggregation:
         behind = delta.rows.num_columns - len(self.counted)
         number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
         for n in np.unique(number):
-            rows, store = np.flatnonzero(number == n), self.stores[n % len(self.stores)]
-            if n < len(self.stores):
+            rows, store = np.flatnonzero(number == n), self.stores[n % COUNTERS]
+            if n < COUNTERS:
                 table = [part[rows] for part in parts[: store.summaries.width]]
                 store.merge(codes[rows], delta.ts[rows], np.stack(table, axis=1))
                 continue
-            argument = list(store.counters)[n // len(self.stores) - 1]
+            argument = list(store.counters)[n // COUNTERS - 1]
             column = delta.rows.column(behind + self.counted.index(argument))
             values = column.take(pa.array(rows))
             store.merge_counters(argument, codes[rows], delta.ts[rows], values, parts[0][rows])
@@ -257,6 +257,21 @@ class SharedAggregation:
         values = [self._read(source, rows) for source in self.sources]
         shown = [self._answer_of(form, values, rows) for form in self.forms]
         return concat(shown, self.schema).rows
+
+    def answers_at(self, times: Int64s) -> Delta:
+        """The answers of all members at instants up to which synopses are kept; all share them."""
+        found = []
+        for store, readers in zip(self.stores, self._readers, strict=True):
+            groups = np.unique(store.held_groups())
+            for probe in readers if len(groups) else ():
+                count = len(groups) * len(times)
+                instants, of = np.repeat(times, len(groups)), np.tile(groups, len(times))
+                found.append(Touched(np.full(count, probe), instants, of))
+        rows = self._by_probe(found)
+        if rows is None:
+            return self._nothing
+        values = [self._read(source, rows) for source in self.sources]
+        return concat([self._answer_of(form, values, rows) for form in self.forms], self.schema)
 
     def _read(self, source: Source, rows: TouchedRows) -> SourceValues | None:
         """Sizes of groups and aggregates, at the executions before the instants and at them."""
@@ -468,7 +483,10 @@ class SharedAggregation:
         elif self.schedule is not None and self.now != BEGINNING:
             self.schedule.begin(self.now)
         for number, store in enumerate(self.stores):
-            store.load(below(str(number), segments), meta[str(number)], self.groups)
+            if str(number) in meta:
+                store.load(below(str(number), segments), meta[str(number)], self.groups)
+            else:  # of a query that has joined since
+                store.close(self.now)
 
 
 def _twice(values: Int64s) -> Int64s:

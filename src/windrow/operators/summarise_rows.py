@@ -22,7 +22,7 @@ from windrow.columns.evaluate import SelectionMasks, evaluate
 from windrow.columns.interner import Interner
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.sliding_group_by import Slot, Summarised
-from windrow.operators.state.predicate_store import PredicateStore
+from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
 from windrow.operators.sub_window_clocks import seen_in_window
 from windrow.operators.summary_bundles import SummaryBundle, Wanted, bundles_of
 from windrow.plan.expressions import Expression
@@ -79,8 +79,8 @@ class SummariseForMany:
     integers of its summary, zeros behind them. ``stores`` makes new ones.
 
     A counter of a value is a row too: how often there is the value, and the value in the column of
-    its argument, which are the last ones. The number of the store is raised by that of all stores,
-    once for the first of the store's arguments, twice for the second, and so on.
+    its argument, which are the last ones. The number of the store is raised by ``COUNTERS``, once
+    for the first of the store's arguments, twice for the second, and so on.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class SummariseForMany:
                 table = counter.store.table.view
                 last = np.empty(len(table), np.int64)
                 last[at] = ts[rows]  # the last one of each counter wins
-                which = np.full(len(table), number + place * len(stores))
+                which = np.full(len(table), number + place * COUNTERS)
                 keys = groups.rows(counter.groups.view)
                 found = counter.values.column(0, np.arange(len(counter)))
                 yield self._rows(which, keys, last, table, {argument: found})

@@ -11,7 +11,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+
 from windrow.core.errors import StateError
+from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files import atomic_files as files
 from windrow.result_files.commits import COMPACTED, Published
 from windrow.result_files.directory_lock import publishing
@@ -59,7 +62,7 @@ def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
     known, seen = Identity.read(directory), files.version_read(directory / RESULTS)
     if known is not None and known.run == identity.run:
         same = replace(known, query=identity.query) == identity  # a group is called by its members
-        if not same and published_results(directory).last >= 0:
+        if not same and not _is_wider(identity, known) and published_results(directory).last >= 0:
             _refuse_changed(directory, known, identity)
     if known != identity:
         identity.publish(directory, seen)  # from here on no result of another run is one
@@ -67,6 +70,14 @@ def _prepare(directory: Path, identity: Identity, *, overwrite: bool) -> None:
         if _LEFT.fullmatch(path.name):
             files.delete(path)
     clear(directory, published_results(directory), everything=True)
+
+
+def _is_wider(new: Identity, known: Identity) -> bool:
+    """Whether these are the changes of a group, which has got more columns for queries that came:
+    earlier changes have nothing in them."""
+    wider = replace(known, query=new.query, schema=new.schema, order=new.order) == new
+    first = [new.schema.field(i) for i in range(min(len(known.schema), len(new.schema)))]
+    return wider and MEMBER in known.schema.names and pa.schema(first).equals(known.schema)
 
 
 def clear(

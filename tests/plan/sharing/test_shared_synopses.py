@@ -326,7 +326,7 @@ def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
         for t, p in ((10, "w = 'a'"), (15, "w = 'b'"), (10, "w = 'a' OR w = 'b'"), (10, "n > 0.5"))
     ]
     (group,) = shared_synopses(compile_script(STREAM + script_of(texts)).queries)
-    saved = json.loads(json.dumps(saved_group.to_json(group.plan, group.sharing)))
+    saved = json.loads(json.dumps(saved_group.to_json(group.plan, group.sharing, group.places)))
     back = saved_group.from_json(saved, group.plan.input)
     assert back == group.plan
     assert saved_group.sharing_of(saved, group.names) == group.sharing

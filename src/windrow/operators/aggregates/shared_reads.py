@@ -249,9 +249,10 @@ class DueRows:
             for side in (0, 1)
         )
         columns = [_column(form, j, spans, values) for j in range(len(form.kinds))]
-        since = np.repeat(np.array(form.since, np.int64)[due], count)
+        since, time = np.repeat(np.array(form.since, np.int64)[due], count), rows.time[at]
         before = np.where(rows.earlier[at] <= since, 0, before)
-        return cls(member, rows.time[at], rows.group[at], since, (before, after), columns)
+        after = np.where(time <= since, 0, after)
+        return cls(member, time, rows.group[at], since, (before, after), columns)
 
 
 def _column(

@@ -89,6 +89,8 @@ def _touched(  # type: ignore[no-untyped-def]  # noqa: PLR0912
     return found
 
 
+COUNTERS = 1 << 32
+"""What raises the number of a store in what is sent to it, if that are counters."""
 VALUES = "values"
 """With a number, what saved counters are called."""
 NO_CODES = np.empty(0, np.int64)

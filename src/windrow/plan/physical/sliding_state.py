@@ -24,6 +24,8 @@ HOLISTIC = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG"})
 FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
 
 
+SUMMARY = "summary"
+"""What the integers of a summary are called, with a number."""
 RANKS = 100
 """How many values stand for those of a group in a sub-window; the least and the greatest do."""
 
@@ -87,7 +89,7 @@ def schema_of_summaries(node: SlidingGroupBy | SharedGroupBy) -> Schema:
         return _schema_of_shared_summaries(node)
     keys = tuple(Field(k.name, k.expression.type, k.qualifier) for k in node.keys)
     width = 1 + sum(map(summary_width, node.aggregates))
-    return Schema(keys + tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width)))
+    return Schema(keys + tuple(Field(f"{SUMMARY}{i}", Type.BIGINT) for i in range(width)))
 
 
 def summaries_of_synopses(store: PredicateSynopses) -> tuple[KeptContent, ...]:
@@ -112,7 +114,7 @@ def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
     """
     keys = tuple(Field(k.name, k.expression.type) for k in node.keys)
     width = max(1 + sum(map(_width, summaries_of_synopses(s))) for s in node.synopses)
-    parts = tuple(Field(f"summary{i}", Type.BIGINT) for i in range(width))
+    parts = tuple(Field(f"{SUMMARY}{i}", Type.BIGINT) for i in range(width))
     values = tuple(
         Field(f"value{i}", argument.type) for i, argument in enumerate(node.counted_arguments)
     )

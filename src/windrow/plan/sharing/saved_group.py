@@ -1,8 +1,8 @@
 """A ``SharedGroupBy`` as JSON, for a checkpoint: its members may come back without some of them.
 
-A query that has gone may have been the reason for a synopsis that others still read, so what was
-planned is written down, and not planned again. What nobody reads any more takes no tuples in and
-forgets those that it has.
+A query that has gone may have been the reason for a synopsis that others still read, and one that
+came later reads what there was then. So what was planned is written down, and not planned again.
+What nobody reads any more takes no tuples in and forgets those that it has.
 """
 
 from __future__ import annotations
@@ -21,34 +21,51 @@ from windrow.plan.nodes.shared_groups import (
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
+    SharedTop,
 )
 from windrow.sharing.rules import (
     Aggregate,
     Atom,
     Attribute,
+    Contents,
     Function,
+    Kept,
     Order,
     PeriodicQuery,
     Predicate,
     SharingPlan,
     SynopsisKind,
+    SynopsisShape,
     drop_query,
-    plan_queries,
 )
+from windrow.sharing.rules.sharing_plan import Member, Part, Synopsis
 
 NOBODY: Expression = Literal(False, Type.BOOLEAN)
 """The predicate of synopses that nobody reads."""
 
 
-def to_json(node: SharedGroupBy, sharing: SharingPlan) -> dict[str, Any]:
-    """All of the node but its input, and who was planned; every member is there."""
+def to_json(node: SharedGroupBy, sharing: SharingPlan, places: Mapping[int, int]) -> dict[str, Any]:
+    """All of the node but its input, and who reads what; ``places`` are those of synopses in it."""
     return {
-        "queries": [_query(member.query) for member in sharing.members],
+        "sharing": {
+            "made": sharing.made,
+            "synopses": [
+                [s.number, _shape(s.shape), s.since, places[s.number]] for s in sharing.synopses
+            ],
+            "members": [
+                [
+                    _query(member.query),
+                    [[_contents(p.contents), p.added, p.subtracted] for p in member.parts],
+                    member.complete_from,
+                ]
+                for member in sharing.members
+            ],
+        },
         "keys": [_expression(key.expression) for key in node.keys],
         "types": [kind.value for kind in node.types],
         "ranked": node.ranked,
         "synopses": [_synopses(store) for store in node.synopses],
-        "members": [_member(member) for member in node.members if member is not None],
+        "members": [None if member is None else _member(member) for member in node.members],
     }
 
 
@@ -59,15 +76,30 @@ def from_json(saved: Mapping[str, Any], source: Node) -> SharedGroupBy:
         source,
         tuple(Named(f"key{i}", key) for i, key in enumerate(keys)),
         tuple(map(_read_synopses, saved["synopses"])),
-        tuple(map(_read_member, saved["members"])),
+        tuple(None if member is None else _read_member(member) for member in saved["members"]),
         tuple(map(Type, saved["types"])),
-        ranked=bool(saved.get("ranked", False)),
+        ranked=bool(saved["ranked"]),
     )
+
+
+def places_of(saved: Mapping[str, Any]) -> dict[int, int]:
+    """Where each synopsis is among those of the node."""
+    return {int(number): int(place) for number, _, _, place in saved["sharing"]["synopses"]}
 
 
 def sharing_of(saved: Mapping[str, Any], present: Collection[str]) -> SharingPlan:
     """What was planned for all queries, without those that have gone since."""
-    sharing = plan_queries(map(_read_query, saved["queries"]))
+    told = saved["sharing"]
+    synopses = (Synopsis(n, _read_shape(shape), since) for n, shape, since, _ in told["synopses"])
+    members = (
+        Member(
+            _read_query(query),
+            tuple(Part(_read_contents(c), tuple(a), tuple(s)) for c, a, s in parts),
+            complete,
+        )
+        for query, parts, complete in told["members"]
+    )
+    sharing = SharingPlan(tuple(synopses), tuple(members), int(told["made"]))
     for name in [member.query.name for member in sharing.members]:
         if name not in present:
             sharing = drop_query(sharing, name)
@@ -90,6 +122,17 @@ def without_others(node: SharedGroupBy, present: Collection[int]) -> SharedGroup
     return replace(node, members=tuple(members), synopses=tuple(synopses))
 
 
+def without_members(plan: Node) -> Node:
+    """The plan of a group as far as it stays the same while queries come and go."""
+    match plan:
+        case SharedTop(input=groups):
+            return replace(plan, input=without_members(groups), tops=(), slots=())
+        case SharedGroupBy():
+            nothing = PredicateSynopses(None, 1, (), 1)
+            return replace(plan, synopses=(nothing,), members=(), types=())
+    return plan
+
+
 def _query(query: PeriodicQuery) -> dict[str, Any]:
     return {
         "name": query.name,
@@ -99,22 +142,59 @@ def _query(query: PeriodicQuery) -> dict[str, Any]:
         "slide": query.slide,
         "group_by": query.group_by,
         "finish": query.finish,
-        "predicate": [
-            [[a.attribute.name, a.attribute.order.value, a.operator, a.constant] for a in term]
-            for term in query.predicate.terms
-        ],
+        "predicate": _predicate(query.predicate),
     }
 
 
 def _read_query(saved: Mapping[str, Any]) -> PeriodicQuery:
     aggregates = tuple(Aggregate(Function(f), *rest) for f, *rest in saved["aggregates"])
-    terms = tuple(
-        tuple(Atom(Attribute(n, Order(order)), op, constant) for n, order, op, constant in term)
-        for term in saved["predicate"]
-    )
     return PeriodicQuery(
         saved["name"], saved["source"], aggregates, tuple(saved["windows"]), saved["slide"],
-        Predicate(terms), tuple(saved["group_by"]), finish=saved["finish"],
+        _read_predicate(saved["predicate"]), tuple(saved["group_by"]), finish=saved["finish"],
+    )  # fmt: skip
+
+
+def _predicate(predicate: Predicate) -> list[Any]:
+    return [
+        [[a.attribute.name, a.attribute.order.value, a.operator, a.constant] for a in term]
+        for term in predicate.terms
+    ]
+
+
+def _read_predicate(saved: list[Any]) -> Predicate:
+    terms = (
+        tuple(Atom(Attribute(n, Order(order)), op, constant) for n, order, op, constant in term)
+        for term in saved
+    )
+    return Predicate(tuple(terms))
+
+
+def _contents(contents: Contents) -> list[Any]:
+    return [contents.kept.value, contents.argument]
+
+
+def _read_contents(saved: list[Any]) -> Contents:
+    kept, argument = saved
+    return Contents(Kept(kept), argument)
+
+
+def _shape(shape: SynopsisShape) -> dict[str, Any]:
+    return {
+        "kind": shape.kind.value,
+        "source": shape.source,
+        "contents": _contents(shape.contents),
+        "s": shape.s,
+        "b": shape.b,
+        "predicate": _predicate(shape.predicate),
+        "group_by": shape.group_by,
+    }
+
+
+def _read_shape(saved: Mapping[str, Any]) -> SynopsisShape:
+    return SynopsisShape(
+        SynopsisKind(saved["kind"]), saved["source"], _read_contents(saved["contents"]),
+        int(saved["s"]), int(saved["b"]), predicate=_read_predicate(saved["predicate"]),
+        group_by=tuple(saved["group_by"]),
     )  # fmt: skip
 
 
@@ -146,6 +226,7 @@ def _member(member: GroupMember) -> dict[str, Any]:
             [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted, a.parameter]
             for a in member.aggregates
         ],
+        "since": member.since,
         "top": _top(member.top),
     }
 
@@ -168,15 +249,15 @@ def _read_top(saved: list[Any] | None) -> MemberTop | None:
 def _read_member(saved: Mapping[str, Any]) -> GroupMember:
     aggregates = tuple(
         SharedAggregate(
-            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted), *more
+            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted), p
         )
-        for function, argument, kind, added, subtracted, *more in saved["aggregates"]
+        for function, argument, kind, added, subtracted, p in saved["aggregates"]
     )
     columns = tuple(map(_read_expression, saved["columns"]))
     having = _read_optional(saved["having"])
     return GroupMember(
         int(saved["window"]), int(saved["slide"]), aggregates, having, columns,
-        top=_read_top(saved.get("top")),
+        saved["since"], _read_top(saved["top"]),
     )  # fmt: skip
 
 

@@ -267,8 +267,11 @@ def _group(family: Sequence[Shareable]) -> SharedSynopses:
     return SharedSynopses(plan, tuple(m.query for m in family), sharing, stores.places)
 
 
-def with_query(group: SharedSynopses, query: QueryDeclaration, now: int) -> SharedSynopses | None:
-    """The group with one query more, which comes at ``now``; None if it does not belong to it.
+def with_query(
+    group: SharedSynopses, query: QueryDeclaration, now: int | None
+) -> SharedSynopses | None:
+    """The group with one query more, which comes at ``now``, or before the first tuple if that is
+    None. None if it does not belong to the group.
 
     It starts at once on synopses that hold enough, extends one that is too short, or fills its own
     (Golab 2006, 8.2). Synopses that there are keep their places.
@@ -334,7 +337,7 @@ class _Stores:
                 self.places[synopsis.number] = place
 
     def synopses(self) -> Iterator[PredicateSynopses]:
-        for place in range(max(self.places.values()) + 1):
+        for place in range(max(len(self._known), *(p + 1 for p in self.places.values()))):
             here = [
                 (synopsis.number, synopsis.shape)
                 for synopsis in self._sharing.synopses
@@ -350,9 +353,15 @@ class _Stores:
                 if shape.contents.argument is not None
             )
             readers = (m.query for number, _ in here for m in self._sharing.readers(number))
-            keep = max(reader.window + reader.slide for reader in readers)
-            if place < len(self._known):
-                yield replace(self._known[place], contents=contents, keep=keep)
+            keep = max((reader.window + reader.slide for reader in readers), default=0)
+            if place < len(self._known):  # what nobody reads any more stays in its summaries
+                kinds = {(c.function, c.argument): c.kind for c in contents}
+                known = self._known[place]
+                held = (
+                    replace(c, kind=kinds.get((c.function, c.argument), c.kind))
+                    for c in known.contents
+                )
+                yield replace(known, contents=tuple(held), keep=keep)
             else:
                 shape = here[0][1]
                 predicate = self._predicates[shape.predicate]

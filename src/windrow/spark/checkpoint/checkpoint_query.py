@@ -56,6 +56,7 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     newest_version,
     pushed_before,
+    saved_shared_summaries,
     saved_summaries,
     saved_windows,
 )
@@ -176,12 +177,28 @@ class CheckpointTables:
                     yield from saved_windows(saved, place.home.state, place.version, wanted)
 
     def _summaries(self, query: QueryDeclaration) -> Callable[[], pa.Table] | None:
+        group = self._groups.get(query.name)
+        if group is not None and isinstance(group.shared, SharedSynopses):
+            return self._shared_summaries(query, group, group.shared)
         job = self._directory / query.name
         place = None if query.name in self._groups else self._place(job.name)
         saved = None if place is None else self._saved_job(query, job, place)
         if place is None or saved is None:
             return None
         return saved_summaries(saved, place.home.state, place.version, query.clock)
+
+    def _shared_summaries(
+        self, query: QueryDeclaration, group: Group, shared: SharedSynopses
+    ) -> Callable[[], pa.Table] | None:
+        """Of a query that shares synopses."""
+        place = self._place(group.directory.name)
+        if place is None:
+            return None
+        stages = cut_into_stages(group.declaration.plan, self._record.strategy)
+        job = SavedJob(query.name, place.number, stages, self._record.strategy, {})
+        number = next(n for n, member in group.members.items() if member.name == query.name)
+        state, version = place.home.state, place.version
+        return saved_shared_summaries(job, state, version, shared, number, query)
 
     def _saved_job(self, query: QueryDeclaration, job: Path, place: _Place) -> SavedJob | None:
         """A query and its stages; None if it is planned otherwise now than when it began."""

@@ -2,22 +2,29 @@
 
 A checkpoint holds the state of the queries that it was made with, so a query stays where it is: a
 group goes on with the members that it had, and a query that had a directory of its own keeps it.
-Those that are new share their selection, or synopses, among themselves. Members are known by their
-seats, the numbers that their tuples have in the state; one that the script no longer has leaves its
-seat empty, where no tuple is sent. Of a group that shares synopses the plan is written down too: a
-query that goes leaves what others read.
+Members are known by their seats, the numbers that their tuples have in the state; one that the
+script no longer has leaves its seat empty, where no tuple is sent. Of a group that shares synopses
+the plan is written down too: a query that goes leaves what others read.
+
+A periodic aggregate that is new joins a group over its stream, clock and keys that goes on (Golab
+2006, 8.2): it starts at once on synopses that hold enough, extends one, or fills its own, after the
+last instant of which the group has seen rows, or has published answers. Those that have gone by
+then are gone for good. Other new queries share their selection, or synopses, among themselves.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
 from windrow.core.errors import StateError
+from windrow.core.file_formats import FORMATS
+from windrow.core.time import BEGINNING
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
 from windrow.plan.sharing import saved_group
@@ -27,10 +34,19 @@ from windrow.plan.sharing.shared_selection import (
     shared_selections,
     with_conditions,
 )
-from windrow.plan.sharing.shared_synopses import FEWEST, SharedSynopses, shared_synopses
+from windrow.plan.sharing.shared_synopses import (
+    FEWEST,
+    SharedSynopses,
+    shared_synopses,
+    with_query,
+)
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
-from windrow.spark.checkpoint.query_directory import IDENTITY
+from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
+from windrow.spark.checkpoint.query_directory import IDENTITY, read_home
+from windrow.spark.stage.state_files import BucketFiles
+from windrow.streams.stream_time import from_json
 
 SEATS = "members.json"
 SYNOPSES = "synopses.json"
@@ -50,16 +66,29 @@ class Group:
     members: Mapping[int, QueryDeclaration]
     seats: Seats
     directory: Path
+    joined: bool = False
 
     def take_seats(self) -> None:
-        """Write down who has which number, if that has not been done."""
+        """Write down who has which number, if that has not been done.
+
+        The plan comes first: members that it has and that have no seats are none.
+        """
         path = self.directory / SEATS
-        if not path.exists():
+        if self.joined or not path.exists():
             self.directory.mkdir(parents=True, exist_ok=True)
             if isinstance(self.shared, SharedSynopses):
-                planned = saved_group.to_json(self.shared.plan, self.shared.sharing)
+                planned = saved_group.to_json(
+                    self.shared.plan, self.shared.sharing, self.shared.places
+                )
                 publish(self.directory / SYNOPSES, json.dumps(planned))
             publish(path, json.dumps(self.seats))
+
+    def came_later(self, number: int) -> bool:
+        """Whether a query joined when others had run."""
+        if not isinstance(self.shared, SharedSynopses):
+            return False
+        member = self.shared.plan.members[number]
+        return member is not None and member.since is not None
 
 
 def groups_of(
@@ -67,8 +96,13 @@ def groups_of(
     directory: Path,
     strategy: Strategy = Strategy.UPA,
     schedule: ScheduleOptions | None = None,
+    *,
+    joining: bool = False,
 ) -> list[Group]:
-    """The groups among the queries of a script that runs with this checkpoint."""
+    """The groups among the queries of a script that runs with this checkpoint.
+
+    When it is about to start, new queries are ``joining`` groups, unless those have a schedule.
+    """
     left = {query.name: query for query in queries}
     found = []
     for path in sorted(directory.glob(f"{PREFIX}*/{SEATS}")):
@@ -79,6 +113,10 @@ def groups_of(
         elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
+    if joining and strategy is Strategy.UPA and schedule is None:
+        found = [_with_new(group, free) for group in found]
+        together = {query.name for group in found for query in group.members.values()}
+        free = [query for query in free if query.name not in together]
     fewest = FEWEST if schedule is None else 1
     for made in shared_synopses(free, fewest) if strategy is Strategy.UPA else ():
         group = with_schedule(made, schedule)
@@ -118,34 +156,88 @@ def _seated_over_synopses(
         )
     (now,) = groups
     names = {query.name for query in present}
-    planned, sharing = read_record(
+    planned, sharing, places = read_record(
         directory / SYNOPSES,
         "the checkpoint",
         lambda saved: (
             saved_group.from_json(saved, now.plan.input),
             saved_group.sharing_of(saved, names),
+            saved_group.places_of(saved),
         ),
         remedy="restore it, or choose a new directory with --checkpoint",
     )
     numbers = {name: number for number, (name, _) in enumerate(seats)}
     members = {numbers[query.name]: query for query in present}
+    planned = replace(planned, members=planned.members[: len(seats)])
     for n, query in enumerate(now.queries):
+        if planned.members[numbers[query.name]] is None:
+            _refuse_gone(query.name, directory)
         if seats[numbers[query.name]][1] != _digest_of_member(now, n):
             _refuse(query.name, directory)
     plan = saved_group.without_others(planned, members)
-    shared = replace(now, plan=plan, sharing=sharing)
+    shared = replace(now, plan=plan, sharing=sharing, places=places)
     shared = with_schedule(shared, schedule, [name for name, _ in seats])
     declaration = QueryDeclaration(now.title, shared.root, now.queries[0].clock)
     return Group(shared, declaration, members, seats, directory)
 
 
+def _with_new(group: Group, free: Sequence[QueryDeclaration]) -> Group:
+    """The group with those of the new queries that belong to it."""
+    shared = group.shared
+    if not isinstance(shared, SharedSynopses):
+        return group
+    now: int | None = None
+    members, seats = dict(group.members), list(group.seats)
+    for query in free:
+        if now is None:
+            now = _last_instant(group)
+        joined = with_query(shared, query, now)
+        if joined is not None:
+            members[len(seats)] = query
+            seats.append((query.name, _digest_of_member(joined, len(joined.queries) - 1)))
+            shared = joined
+    if shared is group.shared:
+        return group
+    declaration = replace(group.declaration, name=shared.title, plan=shared.root)
+    return Group(shared, declaration, members, seats, group.directory, joined=True)
+
+
+def _last_instant(group: Group) -> int | None:
+    """The last instant of which a group has seen rows or published answers; None: of none.
+
+    Rows of an instant that is not closed wait, and are summarised for those that were there. What
+    was published of a micro-batch that was cut short is not published again.
+    """
+    found = [published_results(place).totals.now for place in _places(group)]
+    for path in pipeline_directories(group.directory.parent):
+        home = read_pipeline(path)
+        if group.directory.name not in home.present:
+            continue
+        number, version = str(home.number_of(group.directory.name)), home.version
+        for key, file in version.files.items():
+            level, bucket = map(int, key.split("."))
+            meta = BucketFiles(home.state, level, bucket).read(file).meta.get(number)
+            if meta is not None:
+                times = from_json(meta["times"]).values()
+                found += [int(meta["now"]), *(max(t.top, t.advanced) for t in times)]
+    return max((instant for instant in found if instant not in (None, BEGINNING)), default=None)
+
+
+def _places(group: Group) -> Iterator[Path]:
+    """Where the group has results, if it has run."""
+    if (group.directory / IDENTITY).exists():
+        yield read_home(group.directory)[0].results
+    for query in group.members.values():
+        if query.into is not None and query.into.format in FORMATS:
+            yield path_of(query.into.path).absolute()
+
+
 def _digest_of_member(group: SharedSynopses, number: int) -> str:
     """What a query asks, whatever it is read from."""
-    member = group.plan.members[number]
+    name = group.queries[number].name
+    member = group.plan.members[number - len(group.queries)]
     assert member is not None
-    described = next(
-        m.query for m in group.sharing.members if m.query.name == group.queries[number].name
-    )
+    described = next(m.query for m in group.sharing.members if m.query.name == name)
     asked = (
         [k.expression for k in group.plan.keys], member.window, member.slide,
         [
@@ -185,6 +277,16 @@ def _read(path: Path) -> Seats:
         "the checkpoint",
         lambda seats: [(str(name), str(digest)) for name, digest in seats],
         remedy="restore it, or choose a new directory with --checkpoint",
+    )
+
+
+def _refuse_gone(name: str, path: Path) -> NoReturn:
+    raise StateError(
+        f"query {name} had left its group when others joined that",
+        where=str(path),
+        expected="a query that is still there, or a new one",
+        found="one whose synopses are gone",
+        remedy="give the query another name and another directory of results",
     )
 
 

@@ -21,14 +21,17 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.engine.build import operator_for
 from windrow.engine.live_windows import LiveWindow, Tuples
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.summary_tables import take_summaries
+from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.operators.base import below
+from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.plan.nodes import Node, SlidingGroupBy, StageInput, Subscribe, walk
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, StageInput, Subscribe, walk
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.physical.stages import Stage
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.plan.window_contents import WindowContents, contents_of
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
@@ -180,6 +183,37 @@ def saved_summaries(
             made = [make for make in makers if make is not None]
             return (lambda made=made: pa.concat_tables([m() for m in made])) if made else None  # type: ignore[misc]
     return None
+
+
+def saved_shared_summaries(
+    job: SavedJob,
+    state: Path,
+    version: Version,
+    group: SharedSynopses,
+    number: int,
+    query: QueryDeclaration,
+) -> Callable[[], pa.Table] | None:
+    """The same of a query that shares synopses, which is a member of the job; None before the first
+    micro-batch."""
+    tables = []
+    for stage in job.stages:
+        for name, node in _shared_groups(stage).items():
+            for bucket in _buckets(stage, state, version, job.number):
+                operator = operator_for(node)
+                assert isinstance(operator, SharedAggregation)
+                operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
+                tables.append(take_shared_summaries(group, node, operator, number, query))
+    return (lambda: pa.concat_tables(tables)) if tables else None
+
+
+def _shared_groups(stage: Stage) -> dict[str, SharedGroupBy]:
+    """The nodes over shared synopses, by the names that their operators are saved by."""
+    if not any(isinstance(node, SharedGroupBy) for node in walk(stage.plan)):
+        return {}
+    pipeline = Pipeline(stage.plan, changes=False)
+    found = [n for n, o in enumerate(pipeline.operators) if isinstance(o, SharedAggregation)]
+    nodes = [node for node in walk(stage.plan) if isinstance(node, SharedGroupBy)]
+    return {str(number): node for number, node in zip(found, nodes, strict=True)}
 
 
 def _has_sliding_groups(stage: Stage) -> bool:

@@ -100,10 +100,13 @@ class JobResults:
     def prepare(self, noted: Noted, *, overwrite: bool = False) -> None:
         """Refuse results that are gone; remove what dead runs left."""
         for table in self.tables:
-            table.check(self.home, noted)
+            self._check_table(table, noted)
             table.prepare(overwrite=overwrite)
         if self.table is None:
             self._prepare(noted, overwrite=overwrite)
+
+    def _check_table(self, table: ResultTable, noted: Noted) -> None:
+        table.check(self.home, noted)
 
     def _prepare(self, noted: Noted, *, overwrite: bool) -> None:
         refuse_lost_results(self.home, noted, self.directory)
@@ -263,10 +266,20 @@ class MemberResults(JobResults):
     def _prepare(self, noted: Noted, *, overwrite: bool) -> None:
         """As for one query, for each; all of them are looked at before anything is removed."""
         for number in self.own:
-            refuse_lost_member(self.home, noted, self._own_place(number))
+            if not self._is_new(number, self._own_place(number)):
+                refuse_lost_member(self.home, noted, self._own_place(number))
         super()._prepare(noted, overwrite=overwrite)
         for number in self.own:
             prepare(self._own_place(number), self.member(number), overwrite=overwrite)
+
+    def _is_new(self, number: int, place: Path) -> bool:
+        """Whether a query that joined has not begun to write."""
+        return self.group.came_later(number) and Identity.read(place) is None
+
+    def _check_table(self, table: ResultTable, noted: Noted) -> None:
+        mine = [number for number, shared in self._shared.items() if shared is table]
+        if not all(self._is_new(number, table.directory) for number in mine):
+            super()._check_table(table, noted)
 
     def begin(self, first: int) -> None:
         super().begin(first)

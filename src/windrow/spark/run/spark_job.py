@@ -26,6 +26,7 @@ from windrow.plan.jobs import Job
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.sharing.group_schedule import ScheduleOptions
+from windrow.plan.sharing.saved_group import without_members
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
@@ -56,7 +57,7 @@ class SparkJob:
         strategy: Strategy,
         group: Group | None = None,
     ) -> None:
-        self.job, self.strategy = job, strategy
+        self.job, self.strategy, self._group = job, strategy, group
         if group is not None:
             group.take_seats()
         elif job.archive is not None:
@@ -69,14 +70,20 @@ class SparkJob:
             for name, i in self.inputs.items()
         }
         stages = cut_into_stages(plan, self.strategy)
+        stays = cut_into_stages(without_members(plan), self.strategy)
         self.home: Home = open_home(
             directory.absolute(),
             self.declaration.name,
-            fingerprint_of(stages, self.inputs, self.strategy),
+            fingerprint_of(stays, self.inputs, self.strategy),
             lambda: layout_for(plan, stages, shuffle_partitions(session), index_memory(session)),
         )
         self.stages = cut_into_stages(with_cut(plan, self.home.layout.cut), self.strategy)
         self.results = self._results(group)
+
+    @property
+    def seats(self) -> int:
+        """How many queries it has had; a plan with more of them is another one."""
+        return 1 if self._group is None else len(self._group.seats)
 
     @property
     def name(self) -> str:

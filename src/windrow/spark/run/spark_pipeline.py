@@ -298,11 +298,12 @@ class Pipeline:
 
     @property
     def _cached_as(self) -> str:
-        """What its buckets are in the memory of workers: a run with another schedule, on the same
-        session, must not find those of the one before."""
+        """What its buckets are in the memory of workers: a run with another schedule, or with
+        queries that have joined, on the same session, must not find those of the one before."""
         synopses = (job.job.synopses for job in self.jobs.values())
         schedules = [each.plan.schedule for each in synopses if each is not None]
-        return f"{self.home.run}-{zlib.crc32(repr(schedules).encode()):08x}"
+        seats = sum(job.seats for job in self.jobs.values())
+        return f"{self.home.run}-{seats}-{zlib.crc32(repr(schedules).encode()):08x}"
 
     @property
     def _place(self) -> str | None:

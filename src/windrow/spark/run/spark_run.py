@@ -27,6 +27,7 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     newest_version,
     pushed_before,
+    saved_shared_summaries,
     saved_summaries,
     saved_windows,
 )
@@ -156,9 +157,12 @@ class SparkRun:
         """None: streams are read from their beginning."""
         return None
 
-    def complete_for(self, _number: int) -> int | None:
-        """The same for each member."""
-        return self.complete_from
+    def complete_for(self, number: int) -> int | None:
+        """Of a query that joined a group: from which instant on its answers are complete."""
+        synopses = self.job.synopses
+        if synopses is None:
+            return self.complete_from
+        return synopses.sharing.member(self.job.members[number].name).complete_from
 
     def delay(self, number: int) -> QueryDelay | None:
         """How late a member was after the last micro-batch; None if it cannot be."""
@@ -252,8 +256,15 @@ class SparkRun:
             return []
         return list(saved_windows(saved, self._pipeline.home.state, version, saved.sources))
 
-    def summaries(self) -> Callable[[], pa.Table] | None:
+    def summaries(self, number: int) -> Callable[[], pa.Table] | None:
         """The summaries of sub-windows in its committed state; None if it keeps none."""
+        synopses, home = self.job.synopses, self._pipeline.home
+        if synopses is not None:
+            self.catch_up()
+            query = self.job.members[number].query
+            stages, (_, version) = self._spark_job.stages, newest_version(home.state)
+            state = SavedJob(self.job.name, self._number, stages, self._spark_job.strategy, {})
+            return saved_shared_summaries(state, home.state, version, synopses, number, query)
         saved, (_, version) = self._saved()
         if saved is None:
             return None

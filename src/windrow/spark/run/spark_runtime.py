@@ -206,10 +206,8 @@ class OnSpark:
         """As the checkpoint has them: a query stays in the group in which its state is."""
         self._refuse_replacing(queries)
         schedule = keep_schedule(self._directory, self._feed.schedule)
-        groups = {
-            g.declaration.name: g
-            for g in groups_of(queries, self._directory, self.strategy, schedule)
-        }
+        found = groups_of(queries, self._directory, self.strategy, schedule, joining=True)
+        groups = {group.declaration.name: group for group in found}
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [

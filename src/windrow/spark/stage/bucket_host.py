@@ -22,6 +22,7 @@ from windrow.core.time import BEGINNING
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Saved, below
 from windrow.plan.nodes import RelationScan, walk
+from windrow.plan.physical.sliding_state import SUMMARY
 from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import Pace
@@ -32,6 +33,7 @@ from windrow.streams.stream_time import Times, from_json, merge_times, time_reac
 from windrow.streams.waiting_rows import WaitingRows
 
 PIPELINE, WAITING = "p", "w"
+BEFORE_NAME = ":"
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,17 @@ class BucketHost:
         saved.add(PIPELINE, self._pipeline.save())
         waiting = {n: piece for rows in self._waiting.values() for n, piece in rows.pieces.items()}
         new = {n: piece for n, piece in waiting.items() if self._saved.get(n) != len(piece)}
-        saved.put.update({f"{WAITING}.{n}": pack_delta(piece) for n, piece in new.items()})
+        saved.put.update({f"{WAITING}.{n}": self._packed(n, p) for n, p in new.items()})
         saved.drop.extend(f"{WAITING}.{n}" for n in self._saved if n not in waiting)
         self._saved = {n: len(piece) for n, piece in waiting.items()}
         return saved
+
+    def _packed(self, name: str, piece: Delta) -> pa.RecordBatch:
+        """Tuples that wait, with the names of their columns after their numbers."""
+        batch, names = pack_delta(piece), self._schemas[name.rpartition(".")[0]].names
+        first = batch.num_columns - len(names)
+        numbered = [f"{number}{BEFORE_NAME}{name}" for number, name in enumerate(names)]
+        return batch.rename_columns([*batch.schema.names[:first], *numbered])
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         """Become what was saved; this host must be new."""
@@ -132,9 +141,30 @@ class BucketHost:
         steps = sorted(below(WAITING, segments).items(), key=lambda s: _step(s[0]))
         for name, batch in steps:
             edge = name.rpartition(".")[0]
-            piece = unpack_delta(batch, self._schemas[edge])
+            schema = self._schemas[edge]
+            piece = unpack_delta(_with_new_columns(batch, schema), schema)
             self._waiting[edge].add(piece, name)
             self._saved[name] = len(piece)
+
+
+def _with_new_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Tuples that waited, as they are sent now: of queries that have joined since they say nothing.
+
+    These may have brought more integers of summaries, which are 0, values and slots of members.
+    """
+    known = [name.partition(BEFORE_NAME) for name in batch.schema.names]
+    first = sum(not mark for _, mark, _ in known)
+    names = [name for _, _, name in known[first:]]
+    if not names or names == schema.names:
+        return batch
+    columns = dict(zip(names, batch.columns[first:], strict=True))
+    for field in schema:
+        if field.name not in columns:
+            says_nothing = 0 if field.name.startswith(SUMMARY) else None
+            scalar = pa.scalar(says_nothing, field.type)
+            columns[field.name] = pa.repeat(scalar, batch.num_rows)
+    arrays = [*batch.columns[:first], *(columns[name] for name in schema.names)]
+    return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names[:first], *schema.names])
 
 
 def _step(name: str) -> int:
