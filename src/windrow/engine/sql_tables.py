@@ -285,6 +285,6 @@ def _not_held(
         where="SQL",
         expected=f"a window of tuples that a running query holds: {held or 'there is none'}",
         found=f"{wanted} with {', '.join(names) or 'any column'}",
-        remedy="create a query that selects these columns, or ask for less; of queries with GROUP BY "
-        f"over [RANGE ... SLIDE ...] the tables NAME{SUMMARIES} have the sub-windows",
+        remedy="create a query that selects these columns, or ask for less; tables such as "
+        f"busy{SUMMARIES} have the sub-windows of a GROUP BY over [RANGE ... SLIDE ...]",
     )
