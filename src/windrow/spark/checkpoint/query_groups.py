@@ -211,7 +211,7 @@ def _last_instant(group: Group) -> int | None:
     found = [published_results(place).totals.now for place in _places(group)]
     for path in pipeline_directories(group.directory.parent):
         home = read_pipeline(path)
-        if group.directory.name not in home.present:
+        if group.directory.name not in home.members:
             continue
         number, version = str(home.number_of(group.directory.name)), home.version
         for key, file in version.files.items():
