@@ -292,7 +292,8 @@ def with_query(
         members=(*group.plan.members, added),
         types=slot_types([added], group.plan.types),
     )
-    return SharedSynopses(plan, (*group.queries, query), sharing, stores.places)
+    queries = (*group.queries, query)
+    return replace(group, plan=plan, queries=queries, sharing=sharing, places=stores.places)
 
 
 def without_queries(group: SharedSynopses, names: Collection[str]) -> SharedSynopses:
