@@ -204,7 +204,7 @@ class SharedAggregation:
     def _first_answers(self, executions: Executions, now: int) -> Iterator[Touched]:
         """All groups, for queries that came while others ran and answer for the first time."""
         for probe, since in self._fresh:
-            first = executions.first_after(probe)
+            first = executions.first_after(probe, since)
             if executions.answered[probe] <= since < first <= now:
                 held = [self.stores[s].held_groups() for s in self.probes[probe].stores]
                 groups = np.unique(np.concatenate(held))

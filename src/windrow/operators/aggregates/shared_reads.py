@@ -116,10 +116,11 @@ class Executions:
         at = np.searchsorted(known, probe * len(ranks) + np.searchsorted(ranks, time))
         return np.where(at > self.offsets[probe], self.instants[at - 1], self.answered[probe])
 
-    def first_after(self, probe: int) -> int:
-        """The first instant at which a probe is executed; FOREVER if it is not."""
+    def first_after(self, probe: int, since: int) -> int:
+        """The first instant after ``since`` at which a probe is executed; FOREVER if it is not."""
         if self.slides[probe]:
-            return int(self.first[probe])
+            slide = int(self.slides[probe])
+            return max(int(self.first[probe]), (since // slide + 1) * slide)
         begin, end = self.offsets[probe], self.offsets[probe + 1]
         return int(self.instants[begin]) if begin < end else FOREVER
 
