@@ -98,10 +98,12 @@ class Executions:
 
     def of(self, probes: Int64s) -> Executions:
         """Those of some probes, in their order."""
+        chosen = (self.slides[probes], self.answered[probes], self.first[probes])
+        if not len(self.instants):
+            return Executions(*chosen, np.zeros(len(probes) + 1, np.int64), self.instants)
         lengths = np.diff(self.offsets)[probes]
         offsets = np.append(0, np.cumsum(lengths))
         at = number_ranges(self.offsets[probes], lengths) if offsets[-1] else offsets[:0]
-        chosen = (self.slides[probes], self.answered[probes], self.first[probes])
         return Executions(*chosen, offsets, self.instants[at])
 
     def earlier(self, probe: Int64s, time: Int64s) -> Int64s:
