@@ -22,6 +22,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Interner
 from windrow.engine.build import summaries_of
+from windrow.operators.state.predicate_store import COUNTERS
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.plan.nodes.shared_groups import SharedGroupBy
 from windrow.plan.program import compile_script
@@ -64,7 +65,7 @@ def store_by_store(node: SharedGroupBy, delta: Delta) -> list[tuple[Any, ...]]:
                 counts[repr((sub_window, k, value))] = [ts, k, count + 1, value.as_py()]
             for ts, k, count, value in counts.values():
                 shown = [value if a == argument else None for a in summariser.counted]
-                which = number + place * len(node.synopses)
+                which = number + place * COUNTERS
                 found.append((ts, k, which, count, *[0] * (width - 1), *shown))
     return sorted(found, key=repr)
 
