@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from windrow.sharing.schedule.lateness import LatenessLog, QueryLateness
-from windrow.sharing.schedule.policy import SchedulePolicy
+from windrow.sharing.schedule.policies import SchedulePolicy
 from windrow.sharing.schedule.tasks import Task, TimedQuery, check_tasks
 
 
