@@ -76,13 +76,13 @@ def test_the_first_rows_are_those_of_the_window(
 
 def test_few_rows_are_ranked_however_long_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     ranked = []
-    order = FirstK._order
+    order = FirstK.order_of
 
     def counted(self: FirstK, rows: pa.RecordBatch) -> np.ndarray:
         ranked.append(rows.num_rows)
         return order(self, rows)
 
-    monkeypatch.setattr(FirstK, "_order", counted)
+    monkeypatch.setattr(FirstK, "order_of", counted)
     made, first = pipeline_of("RANGE 20000 SECONDS", 10)
     rng = np.random.default_rng(8)
     for now in range(100, 60_000, 100):

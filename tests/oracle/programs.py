@@ -442,6 +442,8 @@ def programs(draw: st.DrawFn, outputs: tuple[Output, ...] = ANY_OUTPUT) -> Progr
     body = draw(bodies(names))
     program = Program(streams, body, tuple(views), relations=relations)
     output = draw(st.sampled_from(outputs))
+    if output in RESTORING and "window_" in program.question:
+        output = Output.CHANGES  # the rhythm takes the place of the SLIDE that bounds are of
     if output in RESTORING:
         return draw(restoring(replace(program, output=output)))
     lasting = output is Output.CHANGES and productive(body) and draw(st.integers(0, 4)) == 0

@@ -173,7 +173,7 @@ class Unanswered:
         self.recorder = RunRecorder(directory)
 
     @property
-    def starting(self) -> bool:
+    def active(self) -> bool:
         raise Py4JNetworkError("Answer from Java side is empty")
 
 

@@ -67,7 +67,14 @@ def test_a_repeated_micro_batch_has_the_same_executions(spark, tmp_path, monkeyp
     catalog = script(tmp_path, "found", QUERIES)
     options = {"schedule": ScheduleOptions.of("late-pending", 5)}
     checkpoint = tmp_path / "checkpoint"
-    commit = StateCommits.publish
+    commit, before = StateCommits.publish, JobPaces.before
+    given: dict[int, list[dict[int, Pace]]] = defaultdict(list)
+
+    def note(self, batch):
+        given[batch].append(before(self, batch))
+        return given[batch][-1]
+
+    monkeypatch.setattr(JobPaces, "before", note)
 
     def fail(self, batch, version):
         if batch == 4:
@@ -82,6 +89,10 @@ def test_a_repeated_micro_batch_has_the_same_executions(spark, tmp_path, monkeyp
     assert set(status.lateness) == set(QUERIES)
     report = run_on_spark(catalog, checkpoint, stopwatch=late_batches(0))
     instants = replay(catalog, rows_of(tmp_path))
+    first, *again = given[4]
+    assert again, "it was repeated"
+    assert all(paces == first for paces in again)
+    assert first != given[3][-1], "or the one before would do as well"
     assert all(query.lateness.late > 0 for query in report.queries)
     assert all(len(own) < 600 // slide for own, (_, _, slide) in zip(instants, SHAPES, strict=True))
     told = json.loads(to_json(checkpoint_status(checkpoint, wall_clock)))
