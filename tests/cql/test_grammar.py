@@ -10,15 +10,17 @@ from sqlglot import expressions as exp
 from windrow.core.errors import ParseError
 from windrow.core.schema import Type
 from windrow.cql import parse
-from windrow.cql.syntax_tree import (
+from windrow.cql.statement_tree import (
     CreateArchive,
     CreateQuery,
     CreateRelation,
     CreateStream,
     CreateSubscriptions,
     CreateView,
-    EveryOf,
     Explain,
+)
+from windrow.cql.syntax_tree import (
+    EveryOf,
     Name,
     NowClause,
     Query,

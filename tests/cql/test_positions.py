@@ -5,7 +5,8 @@ from __future__ import annotations
 from windrow.core.errors import Span
 from windrow.cql import parse
 from windrow.cql.positions import span_of
-from windrow.cql.syntax_tree import CreateQuery, Select
+from windrow.cql.statement_tree import CreateQuery
+from windrow.cql.syntax_tree import Select
 
 TEXT = """CREATE STREAM s (ts BIGINT, a INT);
 SELECT a, upper(name) AS u, a + 10

@@ -5,13 +5,13 @@ SQLGlot parses select lists, conditions and joins. This dialect changes what a t
 stand where a query may. Functions stay plain calls by name, so that the binder alone decides
 which exist.
 
-ISTREAM and its kin are relation-to-stream forms in one place and columns in another. Only what
-follows the word decides, so ``form_at`` and its neighbours look ahead over the tokens.
+``windrow.cql.table_parser`` reads table references; ``windrow.cql.stream_forms`` knows where a
+relation-to-stream form begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from sqlglot import expressions as exp
@@ -21,80 +21,23 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.positions import mark
+from windrow.cql.stream_forms import STREAM_KINDS, begins_query, form_at, holds_select_list
 from windrow.cql.syntax_tree import Name
+from windrow.cql.table_parser import WINDOW, parse_table
 from windrow.cql.token_cursor import TokenCursor
-from windrow.cql.window_parser import (
-    IN_BRACKETS,
-    WINDOWS,
-    at_table_function,
-    parse_duration,
-    parse_function_window,
-    parse_window,
-)
+from windrow.cql.window_parser import parse_duration, parse_window
 
-STREAM_KINDS = ("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM")
-BEGINNINGS = (TokenType.L_PAREN, TokenType.DISTINCT, TokenType.STRING, TokenType.IDENTIFIER,
-              TokenType.NUMBER, TokenType.CASE)  # fmt: skip
 STARTS = ("SELECT", "CREATE", "EXPLAIN", "WITH", *STREAM_KINDS)
 SET_OPERATIONS: dict[TokenType, type[exp.SetOperation]] = {
     TokenType.UNION: exp.Union, TokenType.EXCEPT: exp.Except, TokenType.INTERSECT: exp.Intersect,
 }  # fmt: skip
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
-WINDOW, STREAM, EVERY = "windrow_window", "windrow_stream", "windrow_every"
+STREAM, EVERY = "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
-WITHIN, BOUNDED = "windrow_within", "windrow_bounded"
-WITH, BARE = "windrow_with", "windrow_bare"
+WITHIN, WITH, BARE = "windrow_within", "windrow_with", "windrow_bare"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
 """Other names of APPROXIMATE COUNT(DISTINCT ...)."""
-
-
-def form_at(
-    tokens: Sequence[Token], index: int, names: Collection[TokenType]
-) -> tuple[str, int] | None:
-    """The form that begins at ``index``, and how many tokens its name has.
-
-    ``names`` are the tokens that a column's name can begin with.
-    """
-    word = tokens[index]
-    if word.token_type is TokenType.IDENTIFIER or word.text.upper() not in STREAM_KINDS:
-        return None
-    restored = [t.text.upper() for t in tokens[index + 1 : index + 3]] == ["-", "RESTORE"]
-    length = 3 if restored else 1
-    following = tokens[index + length : index + length + 2]
-    if not following or not _opens(following, names):
-        return None
-    return word.text.upper() + ("-RESTORE" if restored else ""), length
-
-
-def _opens(following: Sequence[Token], names: Collection[TokenType]) -> bool:
-    first = following[0].token_type
-    if first is TokenType.STAR:  # not the column of that name, multiplied
-        return len(following) > 1 and following[1].token_type in (TokenType.FROM, TokenType.COMMA)
-    return first in BEGINNINGS or first in names
-
-
-def holds_select_list(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the parenthesis at ``index`` holds the whole select list, not its first term."""
-    depth = 0
-    for place in range(index, len(tokens)):
-        kind = tokens[place].token_type
-        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
-        if depth == 0:
-            after = tokens[place + 1 : place + 2]
-            return not after or after[0].token_type in (TokenType.FROM, TokenType.L_BRACKET)
-    return False
-
-
-def begins_query(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a query begins at ``index``: SELECT, WITH, or a stream form around one."""
-    here = tokens[index : index + 1]
-    if not here or here[0].token_type in (TokenType.SELECT, TokenType.WITH):
-        return bool(here)
-    form = form_at(tokens, index, ())
-    if form is None or tokens[index + form[1]].token_type is not TokenType.L_PAREN:
-        return False
-    return begins_query(tokens, index + form[1] + 1)
 
 
 class CqlParser(TokenCursor):
@@ -380,63 +323,7 @@ class CqlParser(TokenCursor):
     # Table references.
 
     def _parse_table(self, *_args: Any, **_kwargs: Any) -> exp.Expr:
-        first = self._curr
-        this: exp.Expr
-        if at_table_function(self):
-            this = self._table_function()
-        elif self._match(TokenType.L_PAREN):
-            this = exp.Subquery(this=self.query())
-            self.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
-        else:
-            if self.at_type(TokenType.SELECT) or self.at_type(TokenType.WITH):
-                self.fail("a table", remedy="put the sub-query into parentheses")
-            self.name("the name of a stream, relation or view")
-            this = exp.Table(this=exp.Identifier(this=self._prev.text).update_positions(self._prev))
-        window = this.meta.get(WINDOW)
-        if window is None and self.at_type(TokenType.L_BRACKET):
-            window = parse_window(self)
-        if alias := self._alias():
-            this.set("alias", exp.TableAlias(this=alias))
-            if window is None and self.at_type(TokenType.L_BRACKET):
-                window = parse_window(self)
-        if self.at_type(TokenType.L_BRACKET):
-            self.fail("one window", remedy="remove one of the two windows")
-        if window is not None:
-            this.meta[WINDOW] = window
-        mark(this, first, self._prev)
-        return this
-
-    def _table_function(self) -> exp.Expr:
-        """``TUMBLE(s, ts, INTERVAL 5 MINUTES)``, or as SQL:2016 writes it in ``TABLE(...)``."""
-        wrapped = self.take("TABLE")
-        if wrapped:
-            self.expect_type(TokenType.L_PAREN, "( after TABLE")
-        first = self.advance()
-        self.expect_type(TokenType.L_PAREN, f"( after {first.text}")
-        self.take("TABLE")
-        this = self._parse_table()
-        if WINDOW in this.meta:
-            self.fail("one window", token=first, remedy="remove one of the two windows")
-        this.meta[BOUNDED], this.meta[WINDOW] = parse_function_window(self, first)
-        if wrapped:
-            self.expect_type(TokenType.R_PAREN, ") at the end of TABLE(")
-        return this
-
-    def _alias(self) -> exp.Identifier | None:
-        if self._match(TokenType.ALIAS):
-            self.name("a name after AS")
-        else:
-            rhythm = self.at("EVERY") and not self.at_type(TokenType.IDENTIFIER)
-            named: Collection[Any] = self.TABLE_ALIAS_TOKENS
-            implicit = self._curr and self._curr.token_type in (*named, TokenType.IDENTIFIER)
-            retimed = self.at("TIMESTAMP") and self._next.text.upper() == "BY"
-            clause = rhythm or retimed or self.at("FORMAT", "LIMIT", "OFFSET", "SAMPLE")
-            if clause or not implicit:
-                return None
-            if self.at(*WINDOWS) and not self.at_type(TokenType.IDENTIFIER):
-                self.fail("a window in brackets, or AS before a name", remedy=IN_BRACKETS)
-            self._advance()
-        return exp.Identifier(this=self._prev.text).update_positions(self._prev)
+        return parse_table(self, self.query)
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         """SQLGlot tries what follows a comma and forgets why it failed; we do not."""

@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import BOUNDED, EVERY, FREQUENT, STREAM, WINDOW, WITH
+from windrow.cql.dialect import EVERY, FREQUENT, STREAM, WITH
 from windrow.cql.positions import span_of
 from windrow.cql.ranking import bound_inner_ranking, order_item, take_ranking
 from windrow.cql.syntax_tree import (
@@ -29,6 +29,7 @@ from windrow.cql.syntax_tree import (
     Table,
     With,
 )
+from windrow.cql.table_parser import BOUNDED, WINDOW
 
 KNOWN_CLAUSES = {
     "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit",

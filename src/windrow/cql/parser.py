@@ -11,7 +11,7 @@ from windrow.cql.dialect import Cql, CqlParser
 from windrow.cql.positions import span_between, token_span
 from windrow.cql.script_parameters import Values, fill_parameters
 from windrow.cql.statement_parser import parse_statement
-from windrow.cql.syntax_tree import Script, Statement
+from windrow.cql.statement_tree import Script, Statement
 
 
 def parse(text: str, values: Values | None = None) -> Script:

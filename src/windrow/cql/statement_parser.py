@@ -8,12 +8,15 @@ from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.core.errors import ParseError, Span
-from windrow.core.schema import Type
+from windrow.cql.column_parser import (
+    parse_columns,
+    parse_keyed_columns,
+    parse_type,
+    parse_typed_columns,
+)
 from windrow.cql.dialect import CqlParser
 from windrow.cql.lower import lower
-from windrow.cql.syntax_tree import (
-    ColumnDefinition,
+from windrow.cql.statement_tree import (
     Create,
     CreateArchive,
     CreateFunction,
@@ -24,15 +27,13 @@ from windrow.cql.syntax_tree import (
     CreateView,
     Describe,
     Drop,
-    Duration,
     Existing,
     Explain,
     FileClause,
-    Name,
     Show,
     Statement,
-    Unlimited,
 )
+from windrow.cql.syntax_tree import Duration, Name, Unlimited
 from windrow.cql.window_parser import (
     IN_BRACKETS,
     WINDOWS,
@@ -41,27 +42,10 @@ from windrow.cql.window_parser import (
     parse_limit,
 )
 
-TYPES = {
-    "BOOLEAN": Type.BOOLEAN, "BOOL": Type.BOOLEAN,
-    "INT": Type.INT, "INTEGER": Type.INT, "SMALLINT": Type.INT, "TINYINT": Type.INT,
-    "BIGINT": Type.BIGINT, "LONG": Type.BIGINT,
-    "FLOAT": Type.FLOAT, "REAL": Type.FLOAT, "DOUBLE": Type.DOUBLE,
-    "STRING": Type.STRING, "VARCHAR": Type.STRING, "TEXT": Type.STRING, "CHAR": Type.STRING,
-    "BYTE": Type.STRING,
-    "TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE,
-}  # fmt: skip
-_EXACT = "keep amounts as BIGINT in their smallest unit, cents say: their sums are exact"
-_NESTED = "keep it as a STRING of JSON, and read it with json_extract_string or ->>"
-OTHER_TYPES = {
-    "DECIMAL": _EXACT, "NUMERIC": _EXACT, "MONEY": _EXACT,
-    "ARRAY": _NESTED, "STRUCT": _NESTED, "MAP": _NESTED, "JSON": _NESTED, "ROW": _NESTED,
-}  # fmt: skip
-"""What to write for types that CQL does not have."""
 CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
            "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
            "FORMAT")  # fmt: skip
 STARTS = ("SELECT", "CREATE", "EXPLAIN", "DROP", "SHOW", "DESCRIBE")
-CONSTRAINTS = ("NOT", "NULL", "UNIQUE", "CHECK", "REFERENCES", "DEFAULT", "CONSTRAINT", "GENERATED")
 OTHER_STATEMENTS = ("INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS", "FUNCTION")
 LISTS = ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "ARCHIVES", "SUBSCRIPTIONS", "FUNCTIONS")
@@ -199,7 +183,7 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
         case "STREAM":
             return _stream(parser, first, name)
         case "VIEW":
-            renamed = _columns(parser) if parser.at_type(TokenType.L_PAREN) else ()
+            renamed = parse_columns(parser) if parser.at_type(TokenType.L_PAREN) else ()
             parser.expect("AS")
             query = lower(parser.query(), parser.sql)
             timestamp = None
@@ -218,7 +202,7 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
             return _subscriptions(parser, first, name)
         case "FUNCTION":
             return _function(parser, first, name)
-    columns, key = _keyed_columns(parser)
+    columns, key = parse_keyed_columns(parser)
     source = _files(parser, "FROM")
     ahead, idle = _patience(parser)
     retroactive, span = kind == "RELATION", parser.span_from(first)
@@ -226,7 +210,7 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
 
 
 def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
-    columns = _typed_columns(parser)
+    columns = parse_typed_columns(parser)
     source = timestamp = slack = ahead = idle = None
     while not parser.at_end:
         if parser.at("FROM") and source is None:
@@ -344,9 +328,9 @@ def _subscriptions(parser: CqlParser, first: Token, name: Name) -> CreateSubscri
 
 
 def _function(parser: CqlParser, first: Token, name: Name) -> CreateFunction:
-    parameters = _typed_columns(parser)
+    parameters = parse_typed_columns(parser)
     parser.expect("RETURNS")
-    returns = _type(parser)
+    returns = parse_type(parser)
     parser.expect("AS")
     place = parser.current
     location = parser.string("'module:function' after AS")
@@ -355,101 +339,6 @@ def _function(parser: CqlParser, first: Token, name: Name) -> CreateFunction:
     return CreateFunction(
         name, parameters, returns, location, at, vectorised, parser.span_from(first)
     )
-
-
-def _typed_columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
-    """Columns of a stream, which has no key: equal tuples are two tuples."""
-    columns = _with_types(parser, _columns(parser))
-    for column in columns:
-        if column.key:
-            _refuse_key(parser, column.span, "a stream may bring equal tuples; remove it")
-    return columns
-
-
-def _keyed_columns(
-    parser: CqlParser,
-) -> tuple[tuple[ColumnDefinition, ...], tuple[Name, ...]]:
-    """Columns of a relation and its PRIMARY KEY, said after one column or after all of them."""
-    parser.expect_type(TokenType.L_PAREN, "( and the columns")
-    columns = [_column(parser)]
-    listed: tuple[Name, ...] = ()
-    while parser.take_type(TokenType.COMMA):
-        place = parser.current
-        if not parser.take_type(TokenType.PRIMARY_KEY):
-            columns.append(_column(parser))
-            continue
-        parser.expect_type(TokenType.L_PAREN, "( and the columns of the key")
-        listed = parser.names("a column of the key")
-        parser.expect_type(TokenType.R_PAREN, ") after the columns of the key")
-        if any(c.key for c in columns):
-            _refuse_key(parser, parser.span_from(place), "a relation has one PRIMARY KEY")
-        break
-    _expect_end(parser)
-    keys = [c for c in columns if c.key]
-    if len(keys) > 1:
-        names = ", ".join(c.name.text for c in keys)
-        _refuse_key(parser, keys[1].span, f"write PRIMARY KEY ({names}) after the columns")
-    return _with_types(parser, tuple(columns)), listed or tuple(c.name for c in keys)
-
-
-def _refuse_key(parser: CqlParser, span: Span, remedy: str) -> NoReturn:
-    raise ParseError(
-        span=span, source=parser.sql, expected="one PRIMARY KEY, of a relation",
-        found="this one", remedy=remedy,
-    )  # fmt: skip
-
-
-def _with_types(
-    parser: CqlParser, columns: tuple[ColumnDefinition, ...]
-) -> tuple[ColumnDefinition, ...]:
-    for column in columns:
-        if column.type is None:
-            raise ParseError(
-                span=column.span, source=parser.sql, expected=f"a type for {column.name.text}",
-                found="none", remedy=f"write for example {column.name.text} BIGINT",
-            )  # fmt: skip
-    return columns
-
-
-def _columns(parser: CqlParser) -> tuple[ColumnDefinition, ...]:
-    parser.expect_type(TokenType.L_PAREN, "( and the columns")
-    columns = [_column(parser)]
-    while parser.take_type(TokenType.COMMA):
-        columns.append(_column(parser))
-    _expect_end(parser)
-    return tuple(columns)
-
-
-def _expect_end(parser: CqlParser) -> None:
-    """The parenthesis after the columns."""
-    if parser.at(*CONSTRAINTS):
-        parser.fail(", or ) after the columns",
-                    remedy="columns have no constraints: any value may be NULL")  # fmt: skip
-    parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
-
-
-def _column(parser: CqlParser) -> ColumnDefinition:
-    first = parser.current
-    name = parser.name("a column's name")
-    kind = _type(parser) if parser.at_word() else None
-    key = parser.take_type(TokenType.PRIMARY_KEY)
-    return ColumnDefinition(name, kind, parser.span_from(first), key)
-
-
-def _type(parser: CqlParser) -> Type:
-    if not parser.at(*TYPES):
-        word = parser.current.text.upper() if not parser.at_end else ""
-        parser.fail(
-            "a type: " + ", ".join(sorted({t.value for t in TYPES.values()})), near=TYPES,
-            remedy=OTHER_TYPES.get(word, ""),
-        )  # fmt: skip
-    kind = TYPES[parser.advance().text.upper()]
-    if kind is Type.DOUBLE:
-        parser.take("PRECISION")
-    if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
-        parser.integer("the length of the string")
-        parser.expect_type(TokenType.R_PAREN, ") after the length")
-    return kind
 
 
 def _files(parser: CqlParser, word: str) -> FileClause | None:

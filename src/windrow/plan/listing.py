@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from windrow.core.errors import BindError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
-from windrow.cql.syntax_tree import Describe, Show
+from windrow.cql.statement_tree import Describe, Show
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.catalog import (
     ArchiveDeclaration,

@@ -9,7 +9,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.warnings import ScriptWarning
 from windrow.cql import parse
 from windrow.cql.script_parameters import Values
-from windrow.cql.syntax_tree import Describe, Drop, Explain, Show
+from windrow.cql.statement_tree import Describe, Drop, Explain, Show
 from windrow.plan.binder import ExplainRequest, bind
 from windrow.plan.catalog import (
     Catalog,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from windrow.core.errors import BindError
 from windrow.cql.parser import words_of
-from windrow.cql.syntax_tree import Create, Drop, Existing, Name
+from windrow.cql.statement_tree import Create, Drop, Existing
+from windrow.cql.syntax_tree import Name
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.catalog import Catalog, Declaration, kind_of
 

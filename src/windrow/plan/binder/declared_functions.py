@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
-from windrow.cql.syntax_tree import CreateFunction
+from windrow.cql.statement_tree import CreateFunction
 from windrow.plan.binder.calls import wrong_number
 from windrow.plan.binder.literals import coerce
 from windrow.plan.catalog import FunctionDeclaration

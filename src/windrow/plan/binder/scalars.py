@@ -10,9 +10,9 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
+from windrow.cql.column_parser import OTHER_TYPES, TYPES
 from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
-from windrow.cql.statement_parser import OTHER_TYPES, TYPES
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (

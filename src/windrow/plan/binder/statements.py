@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from windrow.core.errors import BindError, ScriptError
 from windrow.core.paths import LONGEST, REMEDY, SUPPORTED, flaw_of_name, has_scheme, is_object_url
 from windrow.core.schema import Type
-from windrow.cql.syntax_tree import (
+from windrow.cql.statement_tree import (
     Create,
     CreateArchive,
     CreateFunction,
@@ -18,8 +18,8 @@ from windrow.cql.syntax_tree import (
     CreateView,
     Explain,
     FileClause,
-    Name,
 )
+from windrow.cql.syntax_tree import Name
 from windrow.plan.binder.declared_functions import bind_function
 from windrow.plan.binder.queries import bind_query, rename_columns
 from windrow.plan.binder.restrictions import check_nrrs

@@ -10,7 +10,8 @@ from windrow.core.file_formats import WORDS
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import FOREVER, Clock
-from windrow.cql.syntax_tree import CreateArchive, CreateSubscriptions, Duration, FileClause, Name
+from windrow.cql.statement_tree import CreateArchive, CreateSubscriptions, FileClause
+from windrow.cql.syntax_tree import Duration, Name
 from windrow.plan.binder.from_clause import named_plan
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.stream_declarations import format_of

@@ -9,14 +9,8 @@ from windrow.core.errors import BindError
 from windrow.core.file_formats import WORDS, is_compressed
 from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import FOREVER, Clock
-from windrow.cql.syntax_tree import (
-    ColumnDefinition,
-    CreateRelation,
-    CreateStream,
-    Duration,
-    FileClause,
-    Unlimited,
-)
+from windrow.cql.statement_tree import ColumnDefinition, CreateRelation, CreateStream, FileClause
+from windrow.cql.syntax_tree import Duration, Unlimited
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.binder.window_ticks import in_ticks
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration

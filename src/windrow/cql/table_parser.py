@@ -1,0 +1,93 @@
+"""Table references: what stands after FROM and JOIN, each with its window and its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from sqlglot import expressions as exp
+from sqlglot.tokenizer_core import TokenType
+
+from windrow.cql.positions import mark
+from windrow.cql.token_cursor import TokenCursor
+from windrow.cql.window_parser import (
+    IN_BRACKETS,
+    WINDOWS,
+    at_table_function,
+    parse_function_window,
+    parse_window,
+)
+
+WINDOW, BOUNDED = "windrow_window", "windrow_bounded"
+"""Keys under which a table carries its window, and that its rows have the bounds of theirs."""
+CLAUSES = ("FORMAT", "LIMIT", "OFFSET", "SAMPLE")
+"""Words that SQLGlot would take for the name of a table."""
+
+
+def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
+    """The table at which the parser stands; ``query`` reads what is in parentheses."""
+    first = parser.current
+    this: exp.Expr
+    if at_table_function(parser):
+        this = _table_function(parser, query)
+    elif parser.take_type(TokenType.L_PAREN):
+        this = exp.Subquery(this=query())
+        parser.expect_type(TokenType.R_PAREN, ") at the end of the sub-query")
+    else:
+        if parser.at_type(TokenType.SELECT) or parser.at_type(TokenType.WITH):
+            parser.fail("a table", remedy="put the sub-query into parentheses")
+        parser.name("the name of a stream, relation or view")
+        this = exp.Table(this=_identifier(parser))
+    window = this.meta.get(WINDOW)
+    if window is None and parser.at_type(TokenType.L_BRACKET):
+        window = parse_window(parser)
+    if alias := _alias(parser):
+        this.set("alias", exp.TableAlias(this=alias))
+        if window is None and parser.at_type(TokenType.L_BRACKET):
+            window = parse_window(parser)
+    if parser.at_type(TokenType.L_BRACKET):
+        parser.fail("one window", remedy="remove one of the two windows")
+    if window is not None:
+        this.meta[WINDOW] = window
+    mark(this, first, parser.previous)
+    return this
+
+
+def _table_function(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
+    """``TUMBLE(s, ts, INTERVAL 5 MINUTES)``, or as SQL:2016 writes it in ``TABLE(...)``."""
+    wrapped = parser.take("TABLE")
+    if wrapped:
+        parser.expect_type(TokenType.L_PAREN, "( after TABLE")
+    first = parser.advance()
+    parser.expect_type(TokenType.L_PAREN, f"( after {first.text}")
+    parser.take("TABLE")
+    this = parse_table(parser, query)
+    if WINDOW in this.meta:
+        parser.fail("one window", token=first, remedy="remove one of the two windows")
+    this.meta[BOUNDED], this.meta[WINDOW] = parse_function_window(parser, first)
+    if wrapped:
+        parser.expect_type(TokenType.R_PAREN, ") at the end of TABLE(")
+    return this
+
+
+def _alias(parser: TokenCursor) -> exp.Identifier | None:
+    if parser.take_type(TokenType.ALIAS):
+        parser.name("a name after AS")
+        return _identifier(parser)
+    rhythm = parser.at("EVERY") and not parser.at_type(TokenType.IDENTIFIER)
+    named: Collection[Any] = parser.TABLE_ALIAS_TOKENS
+    kinds = (*named, TokenType.IDENTIFIER)
+    implicit = not parser.at_end and parser.current.token_type in kinds
+    retimed = parser.at("TIMESTAMP") and parser.following.text.upper() == "BY"
+    if rhythm or retimed or parser.at(*CLAUSES) or not implicit:
+        return None
+    if parser.at(*WINDOWS) and not parser.at_type(TokenType.IDENTIFIER):
+        parser.fail("a window in brackets, or AS before a name", remedy=IN_BRACKETS)
+    parser.advance()
+    return _identifier(parser)
+
+
+def _identifier(parser: TokenCursor) -> exp.Identifier:
+    """The name that was read last."""
+    token = parser.previous
+    return exp.Identifier(this=token.text).update_positions(token)
