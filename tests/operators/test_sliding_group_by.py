@@ -18,7 +18,7 @@ from tests.support.thresholds import at_their_least, reached
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
-from windrow.engine.build import summaries_of
+from windrow.engine.build_group_by import summaries_of
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.sub_window_store import SubWindows

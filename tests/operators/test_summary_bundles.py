@@ -21,7 +21,7 @@ from tests.support.thresholds import at_their_least
 from windrow.columns.delta import Delta
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Interner
-from windrow.engine.build import summaries_of
+from windrow.engine.build_group_by import summaries_of
 from windrow.operators.state.predicate_store import COUNTERS
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.plan.nodes.shared_groups import SharedGroupBy

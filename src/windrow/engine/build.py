@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.columns.types import ARROW, arrow_schema
-from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
+from windrow.engine.build_group_by import grouped_aggregation, sliding_aggregation, stored_input
 from windrow.engine.build_shared import (
     shared_aggregation,
-    shared_summaries,
     shared_top,
-    summary_for,
 )
 from windrow.engine.routing import Routing
 from windrow.operators import look_back
-from windrow.operators.aggregates.concatenation import Concatenation
-from windrow.operators.aggregates.count_sum_avg import Count, Sum
-from windrow.operators.aggregates.distinct_values import OfDistinct
-from windrow.operators.aggregates.events import Accumulator
-from windrow.operators.aggregates.extremes import Extreme
-from windrow.operators.aggregates.quantiles import BoundedQuantile, Quantile
-from windrow.operators.aggregates.rank_summaries import RankSummaries
-from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
 from windrow.operators.changelog import AnnounceExpiry, Changelog
 from windrow.operators.count_windows import InOrder, LastRows, OutputRows, PartitionWindow
 from windrow.operators.difference import BagDifference
 from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
-from windrow.operators.frequent_groups import FrequentGroups
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
 from windrow.operators.lasting_join import LastingPairs
@@ -44,31 +32,19 @@ from windrow.operators.nrr_join import NonRetroactiveJoin
 from windrow.operators.periodic_output import RelationStream, RestoredInsertions, RestoredRelation
 from windrow.operators.retime import Retime
 from windrow.operators.session_windows import OpenSessions
-from windrow.operators.sliding_group_by import (
-    Counted,
-    Sketch,
-    Sketched,
-    SlidingAggregation,
-    Slot,
-    Summarised,
-)
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
 from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
-from windrow.operators.sub_window_clocks import InstantClock, RowClock, SubWindowClock
-from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.operators.top_k_groups import FirstOfGroups
-from windrow.plan.expressions import Call, Column, Expression, Literal
+from windrow.plan.expressions import Call, Column, Literal
 from windrow.plan.nodes import (
-    Aggregate,
     AppendOnly,
     DuplicateElimination,
     Every,
     GroupBy,
     Join,
-    Joining,
     LastingJoin,
     LookBack,
     MultiJoin,
@@ -78,7 +54,6 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
-    Reading,
     RelationScan,
     Retimed,
     Routed,
@@ -108,11 +83,6 @@ from windrow.plan.nodes.window_specs import (
 )
 from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
 from windrow.plan.physical.classification import WindowIndex, index_for
-from windrow.plan.physical.sliding_state import (
-    counts_values,
-    kept_in_sub_windows,
-    schema_of_summaries,
-)
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
@@ -217,152 +187,6 @@ def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
     return Unmatched(schema, patterns, keys, kinds, null_aware, scan)
 
 
-def _group_by(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
-    pattern = node.input.pattern
-    arguments = _arguments(node)
-    aggregates = [
-        None
-        if a.argument is None
-        else (_accumulator(a, a.argument, pattern), arguments[a.argument])
-        for a in node.aggregates
-    ]
-    keys = [k.expression for k in node.keys]
-    return GroupedAggregation(
-        keys, list(arguments), aggregates, pattern, _stored_input([*keys, *arguments]), schema,
-        scan, node.every_time,
-    )  # fmt: skip
-
-
-def _arguments(node: GroupBy | SlidingGroupBy) -> dict[Expression, int]:
-    """What aggregates are of, each once, numbered."""
-    found = (a.argument for a in node.aggregates if a.argument is not None)
-    return {argument: number for number, argument in enumerate(dict.fromkeys(found))}
-
-
-def _sliding_group_by(node: SlidingGroupBy, schema: pa.Schema, _scan: bool) -> Operator:
-    keys, arguments = [k.expression for k in node.keys], _arguments(node)
-    stored, kept = _stored_input([*keys, *arguments]), kept_in_sub_windows(node)
-    operator: Operator
-    if node.lists is not None:
-        operator = FrequentGroups(
-            _sub_windows(node.spec), keys, node.lists.size, node.lists.certain, stored, schema,
-            kept, node.every_time, node.where,
-        )  # fmt: skip
-    else:
-        operator = SlidingAggregation(
-            _sub_windows(node.spec), keys, list(arguments), _slots(node), stored, schema, kept,
-            node.every_time, node.merges, node.where,
-        )  # fmt: skip
-    by_rows = isinstance(node.spec, RowsWindow)
-    return InOrder(operator) if by_rows and not arrives_in_order(node.input) else operator
-
-
-def _sub_windows(spec: RangeWindow | RowsWindow) -> SubWindowClock:
-    assert spec.slide is not None
-    if isinstance(spec, RangeWindow):
-        return InstantClock(spec.length, spec.slide)
-    return RowClock(spec.count, spec.slide)
-
-
-def summaries_of(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
-    """What makes summaries of tuples for a group-by that merges them."""
-    if isinstance(node, SharedGroupBy):
-        return shared_summaries(node)
-    assert isinstance(node.spec, RangeWindow)
-    assert node.spec.slide is not None
-    keys, arguments = [k.expression for k in node.keys], list(_arguments(node))
-    schema = arrow_schema(schema_of_summaries(node))
-    return SummariseRows(
-        node.spec.length, node.spec.slide, keys, arguments, lambda: _slots(node), schema
-    )
-
-
-def _slots(node: SlidingGroupBy) -> list[Slot]:
-    arguments, slots = _arguments(node), list[Slot]()
-    sketches = _sketches(node)
-    for aggregate in node.aggregates:
-        argument = aggregate.argument
-        if argument is None:
-            slots.append(None)
-        elif not aggregate.exact:
-            sketch, first = sketches[argument, aggregate.distinct, fraction_of(aggregate)]
-            place = first + BOUNDED.index(aggregate.reading)
-            slots.append(Sketched(sketch, arguments[argument], place))
-        elif counts_values(aggregate):
-            accumulator = _accumulator(aggregate, argument, UpdatePattern.WEAKEST)
-            slots.append(Counted(accumulator, arguments[argument]))
-        else:
-            summary = summary_for(aggregate.function, ARROW[argument.type])
-            if summary is None:
-                raise NotExecutableError(aggregate.function, span=aggregate.span)
-            slots.append(Summarised(summary, arguments[argument]))
-    return slots
-
-
-BOUNDED = (Reading.ESTIMATE, Reading.LOWER, Reading.UPPER)
-"""The answers of a sketch, in this order."""
-
-
-def _sketches(
-    node: SlidingGroupBy,
-) -> dict[tuple[Expression, bool, float | None], tuple[Sketch, int]]:
-    """What is kept in bounded space, and where in its answers an aggregate begins.
-
-    All quantiles of an argument are read from the same ranks.
-    """
-    found: dict[tuple[Expression, bool, float | None], tuple[Sketch, int]] = {}
-    ranks: dict[Expression, list[float]] = {}
-    for aggregate in node.aggregates:
-        argument, fraction = aggregate.argument, fraction_of(aggregate)
-        if argument is None or aggregate.exact:
-            continue
-        if aggregate.distinct:
-            # The library of sketches is large, and few queries need it.
-            from windrow.operators.aggregates.sketch_windows import SketchWindows  # noqa: PLC0415
-
-            if (argument, True, None) not in found:
-                found[argument, True, None] = SketchWindows(), 0
-        elif fraction is not None and fraction not in ranks.setdefault(argument, []):
-            ranks[argument].append(fraction)
-    for argument, fractions in ranks.items():
-        summaries = RankSummaries(ARROW[argument.type], list(map(BoundedQuantile, fractions)))
-        for number, fraction in enumerate(fractions):
-            found[argument, False, fraction] = summaries, number * len(BOUNDED)
-    return found
-
-
-def fraction_of(aggregate: Aggregate) -> float | None:
-    if aggregate.function == "MEDIAN":
-        return 0.5
-    return aggregate.parameter if isinstance(aggregate.parameter, float) else None
-
-
-def _stored_input(expressions: list[Expression]) -> pa.Schema:
-    return pa.schema([pa.field(str(i), ARROW[e.type]) for i, e in enumerate(expressions)])
-
-
-def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePattern) -> Accumulator:
-    kind, departs = ARROW[argument.type], pattern is not UpdatePattern.MONOTONIC
-    if aggregate.distinct:
-        return OfDistinct(kind, _accumulator(replace(aggregate, distinct=False), argument, pattern))
-    match aggregate.function:
-        case "COUNT":
-            return Count()
-        case "SUM" | "AVG":
-            return Sum(kind, mean=aggregate.function == "AVG")
-        case "MIN" | "MAX":
-            return Extreme(kind, aggregate.function == "MAX", departs)
-        case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:
-            return Quantile(fraction)
-        case "STRING_AGG" if isinstance(aggregate.parameter, Joining):
-            paired = isinstance(argument, Call) and argument.function == "sort_pair"
-            return Concatenation(aggregate.parameter, paired)
-        case "VAR" | "STDDEV":
-            return Variance(kind, root=aggregate.function == "STDDEV")
-        case function:
-            raise NotExecutableError(function, span=aggregate.span)
-
-
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     strategy = Strategy.DIRECT if scan else Strategy.UPA
@@ -371,7 +195,7 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     if pattern is not UpdatePattern.STRICT:
         return DistinctAuxiliary(schema, pattern)
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
-    return GroupedAggregation(keys, [], [], pattern, _stored_input(list(keys)), schema, scan)
+    return GroupedAggregation(keys, [], [], pattern, stored_input(list(keys)), schema, scan)
 
 
 def _look_back(node: LookBack, schema: pa.Schema, _scan: bool) -> Operator:
@@ -412,10 +236,10 @@ BUILDERS: PerNode[Build] = PerNode(
         LastingJoin: _lasting_join,
         MultiJoin: _multi_join,
         Negation: _negation,
-        GroupBy: _group_by,
+        GroupBy: grouped_aggregation,
         SharedGroupBy: lambda node, schema, _: shared_aggregation(node, schema),
         SharedTop: shared_top,
-        SlidingGroupBy: _sliding_group_by,
+        SlidingGroupBy: sliding_aggregation,
         DuplicateElimination: _distinct,
         TopK: _top,
         Every: lambda node, schema, _: Snap(schema, node.period),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.columns.instants import Instant
-from windrow.core.errors import ScriptError, StateError
+from windrow.core.errors import ScriptError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
-from windrow.engine.executed import Executed
 from windrow.engine.function_declarations import declare_function, load_functions
-from windrow.engine.handles import ArchiveHandle, Handle, SubscriptionsHandle
+from windrow.engine.handles import ArchiveHandle, Executed, Handle, SubscriptionsHandle
 from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.binder import ExplainRequest
@@ -27,12 +26,6 @@ from windrow.plan.explain import explain
 from windrow.plan.jobs import Days, Matches, groups_among
 from windrow.plan.program import Compiled, compile_script
 from windrow.streams.relations import RelationMonitor
-
-if TYPE_CHECKING:
-    from windrow.engine.sql_tables import Request
-
-MOMENTS = 5
-"""How often answers are taken together before giving up."""
 
 
 class Connection:
@@ -243,76 +236,11 @@ class Connection:
         >>> db.query("SELECT page, ts FROM hits [RANGE 4 SECONDS] ORDER BY page").to_pylist()
         [{'page': 'a', 'ts': 2}, {'page': 'b', 'ts': 2}]
         """
-        from windrow.engine.one_time_sql import answer_sql  # noqa: PLC0415 - DuckDB
-        from windrow.engine.sql_tables import read_request  # noqa: PLC0415 - DuckDB
+        from windrow.engine.sql_moment import take_moment  # noqa: PLC0415 - DuckDB
 
         with self._lock:
-            held = self._runtime.inputs.relations_in_state
-            request = read_request(sql, self.catalog, relations_are_held=held)
-            remedy = self._known_tables()
-        tables, instants = self._one_moment(request)
-        return answer_sql(request.sql, tables, instants, remedy)
-
-    def _known_tables(self) -> str:
-        """What to tell who asks for a table that is none."""
-        streams, relations = self.catalog.streams, self.catalog.relations
-        declared = [*(s.name for s in streams), *(r.name for r in relations)]
-        names = sorted([*self.queries, *declared])
-        return f"the tables are {', '.join(names) or 'none yet'}"
-
-    def _one_moment(self, request: Request) -> tuple[dict[str, pa.Table], dict[str, int | None]]:
-        """Answers, relations and windows that belong together: nothing is pushed meanwhile.
-
-        On Spark a query may go on by itself, with files; then they are taken once more. Of windows
-        references are taken, and tables made when others may go on.
-        """
-        from windrow.engine.sql_tables import (  # noqa: PLC0415 - DuckDB
-            choose_windows,
-            relations_below,
-            take_summaries_of,
-        )
-
-        catalog, in_state = self.catalog, self._runtime.inputs.relations_in_state
-        for _ in range(MOMENTS):
-            with self._lock:
-                handles = {name.lower(): handle for name, handle in self.queries.items()}
-                queries = {name: h for name, h in handles.items() if name in request.names}
-                keeping = {name: handles[query] for name, query in request.summaries.items()}
-                named = request.names | relations_below(request, catalog)
-                own = {r.name.lower() for r in catalog.relations} & named - request.windows.keys()
-                rows = {} if in_state else self._relation_rows(sorted(own))
-                before = _instants_of(queries | keeping)
-                tables = {name: handle.answer() for name, handle in queries.items()}
-                live = [w for run in self._runs for w in run.windows()] if request.windows else []
-                chosen = choose_windows(request, catalog, live, rows.get)
-                taken = {name: source.take() for name, source in chosen.items()}
-                taken |= {name: take_summaries_of(handle) for name, handle in keeping.items()}
-                after = _instants_of(queries | keeping)
-            if before == after:
-                break
-        else:
-            raise StateError(
-                "answers went on while they were taken",
-                where="SQL",
-                expected=f"all of them at one instant, in {MOMENTS} attempts",
-                found=", ".join(queries),
-                remedy="ask fewer queries at once",
-            )
-        tables |= {name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()}
-        tables |= {name: make() for name, make in taken.items()}
-        instants = {name: instant for name, (_, instant) in rows.items()}
-        return tables, before | instants | {n: source.now for n, source in chosen.items()}
-
-    def _relation_rows(self, names: Sequence[str]) -> dict[str, tuple[pa.RecordBatch, int]]:
-        """What relations hold; files that no query has asked for yet are read first."""
-        inputs, runtime = self._runtime.inputs, self._runtime
-        for name in names:
-            inputs.relation_rows(name)  # or it is an error
-        if names:
-            with runtime.all_or_nothing():
-                inputs.open(names)
-                runtime.read()
-        return {name: inputs.relation_rows(name) for name in names}
+            moment = take_moment(sql, self.catalog, self.queries, self._runs, self._runtime)
+        return moment.answer()
 
     def stream(self, name: str, frame: Any) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name.
@@ -434,7 +362,3 @@ def _when(instant: int | None, clock: Clock) -> object:
 
 def _names_of(run: Run) -> set[str]:
     return {member.name.lower() for member in run.job.members.values()}
-
-
-def _instants_of(handles: Mapping[str, Handle]) -> dict[str, int | None]:
-    return {name: handle.closed_instant() for name, handle in handles.items()}

@@ -1,104 +1,35 @@
 """The embedded runtime: all jobs in this process, brought on together as time passes.
 
-After each step the outlets take what has changed to where ``INTO`` sends it: files, or standard
-output.
+After each step the outlets (``windrow.engine.outlets``) take what has changed to where ``INTO``
+sends it.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import pyarrow as pa
-
-from windrow.core.errors import DataError, InputError, StateError, WindrowError
+from windrow.core.errors import DataError, InputError, WindrowError
 from windrow.core.time import Clock, Stopwatch, Wall, no_stopwatch, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
 from windrow.engine.late_start import LateStart, late_start
+from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
-from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
 from windrow.plan.sharing.group_schedule import ScheduleOptions, schedule_again
 from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 from windrow.plan.strategy import Strategy, apply_strategy
-from windrow.result_files.change_table import print_changes
-from windrow.result_files.identity import identity_in_place
-from windrow.result_files.query_table import place_of, refuse_late
-from windrow.result_files.sinks import FileSink, open_sinks
-from windrow.result_files.table_sink import QuerySink
+from windrow.result_files.query_table import refuse_late
 from windrow.streams.relations import RelationMonitor
-
-
-class Outlet:
-    """The changes of one member on their way out, to a sink or, without one, to the console."""
-
-    def __init__(self, run: EmbeddedRun, number: int, sink: FileSink | QuerySink | None) -> None:
-        self.run, self.number, self._sink = run, number, sink
-        self._consumers = run.consumers(number)
-        if sink is not None:
-            sink.prepare()
-        self._consumers.write_to(sink)
-
-    def take(self) -> None:
-        """Write down what has changed since the last time; a sink publishes it when it is much."""
-        run, sink = self.run, self._sink
-        member = run.job.members[self.number]
-        if sink is not None:
-            sink.describe(member.query)
-        for changes in self._consumers.news():
-            if sink is None:
-                limit = member.into.limit if member.into else None
-                print_changes(member.name, pa.Table.from_batches([changes]), limit)
-            else:
-                sink.write(changes, run.rows_in, run.now)
-
-    def publish(self) -> None:
-        """All that was taken, as a file."""
-        if self._sink is not None:
-            self._sink.flush(self.run.rows_in, self.run.now)
-
-    def is_in(self, others: Sequence[Outlet]) -> bool:
-        """Whether one of the others writes into the same directory."""
-        place = self.run.destination(self.number)
-        return place is not None and place in [o.run.destination(o.number) for o in others]
-
-    def close(self) -> None:
-        """Let others write there."""
-        if self._sink is not None:
-            self._sink.close()
-
-
-def open_outlets(
-    members: Sequence[tuple[EmbeddedRun, int]], *, overwrite: bool = False
-) -> list[Outlet]:
-    """The outlets of those members that are INTO somewhere; all of them or none."""
-    ends = {key: into for key in members if (into := key[0].job.members[key[1]].into) is not None}
-    files = {key: into for key, into in ends.items() if into.format != "console"}
-    owner = uuid.uuid4().hex
-    writers: dict[str | None, list[tuple[EmbeddedRun, int]]] = {}
-    for key, into in files.items():
-        writers.setdefault(place_of(into), []).append(key)
-    places = []
-    for keys in writers.values():
-        queries, into = [run.job.members[n].query for run, n in keys], files[keys[0]]
-        places.append((path_of(into.path), identity_in_place(queries, owner, into.format)))
-    sinks: dict[tuple[EmbeddedRun, int], FileSink | QuerySink] = {}
-    for keys, sink in zip(writers.values(), open_sinks(places, overwrite=overwrite), strict=True):
-        for run, number in keys:
-            name = run.job.members[number].name
-            sinks[run, number] = sink if len(keys) == 1 else QuerySink(sink, name)
-    return [Outlet(run, number, sinks.get((run, number))) for run, number in ends]
-
 
 POLL_SECONDS = 0.5
 """How often directories that are watched are looked at."""
@@ -131,8 +62,8 @@ class Embedded:
         self.inputs = Inputs(None if quarantine is None else Path(quarantine), wall, watch=watch)
         self.runs: list[EmbeddedRun] = []
         self._joining: list[tuple[EmbeddedRun, Job]] = []
-        self._overwrite, self._keep = overwrite, keep
-        self._outlets: list[Outlet] = []
+        self._keep = keep
+        self._outlets = Outlets(overwrite=overwrite)
         self._leaving: dict[EmbeddedRun, set[int]] = {}
         self._schedule, self._stopwatch = schedule, stopwatch
         self._spent = 0.0
@@ -146,16 +77,13 @@ class Embedded:
         What was dropped goes at the end, when nothing can fail any more.
         """
         self._leaving = {}
-        outlets, runs = [*self._outlets], {run: run.job for run in self.runs}
+        outlets, runs = self._outlets.copy(), {run: run.job for run in self.runs}
         pipelines = [run.pipeline for run in self.runs]
         try:
             with self.inputs.all_or_nothing():
                 yield
         except BaseException:
-            for outlet in self._outlets:
-                if outlet not in outlets:
-                    outlet.close()
-            self._outlets = outlets
+            self._outlets.restore(outlets)
             self.runs = [run for run in runs if run.failure is None]
             for (run, job), pipeline in zip(runs.items(), pipelines, strict=True):
                 if len(run.job.members) > len(job.members):
@@ -167,7 +95,7 @@ class Embedded:
 
     def drop(self, names: Collection[str]) -> None:
         """Stop queries, archives and subscriptions, and forget streams and relations."""
-        stopped = [outlet.run for outlet in self._outlets if outlet.run not in self.runs]
+        stopped = [run for run in self._outlets.runs() if run not in self.runs]
         for run in (*self.runs, *stopped):
             gone = {n for n, m in run.job.members.items() if m.name.lower() in names}
             if gone:
@@ -178,34 +106,10 @@ class Embedded:
     def _let_go(self) -> None:
         """Publish what those have that go, and give back what they hold."""
         leaving, self._leaving = self._leaving, {}
-        for outlet in [o for o in self._outlets if o.number in leaving.get(o.run, ())]:
-            outlet.publish()
-            self._outlets.remove(outlet)
-            if not outlet.is_in(self._outlets):
-                outlet.close()
+        self._outlets.let_go(leaving)
         for run, numbers in leaving.items():
             if numbers != run.job.members.keys():
                 run.leave(numbers)
-
-    def _make_way(self, members: Sequence[tuple[EmbeddedRun, int]]) -> None:
-        """Close the results of queries that go, for those that write to the same directories."""
-        mine = {run.destination(number) for run, number in members}
-        for outlet in tuple(self._outlets):
-            place = outlet.run.destination(outlet.number)
-            if outlet.number not in self._leaving.get(outlet.run, ()) or place not in mine:
-                continue
-            if place is None:
-                continue
-            if not self._overwrite:
-                name = outlet.run.job.members[outlet.number].name
-                raise StateError(
-                    f"the results of the query {name} that is to be replaced are there",
-                    where=f"INTO '{place}'",
-                    remedy="write INTO another directory, or connect(overwrite=True)",
-                )
-            outlet.publish()
-            outlet.close()
-            self._outlets.remove(outlet)
 
     def jobs(
         self,
@@ -264,13 +168,9 @@ class Embedded:
         for run, job in joining:
             members += [(run, number) for number in job.members if number not in run.job.members]
             run.join(job)
-        self._make_way(members)
-        outlets = open_outlets(members, overwrite=self._overwrite)
-        self._outlets += outlets
-        filled = [run for run in runs if self._start_late(run, earlier)]
-        for step in (Outlet.take, Outlet.publish) if filled else ():  # what these begin with
-            for outlet in outlets:
-                step(outlet)
+        outlets = self._outlets.open(members, self._leaving)
+        if [run for run in runs if self._start_late(run, earlier)]:
+            take_and_publish(outlets)  # what these begin with
         return [*runs, *(run for run, _ in joining)]
 
     def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
@@ -362,15 +262,7 @@ class Embedded:
                 if len(released) and name in run.streams:
                     run.offer(name, released)
         failures = [error for run in tuple(self.runs) if (error := self._follow(run)) is not None]
-        # All are taken before any is published: those of a table are published together.
-        failed: dict[Outlet, WindrowError] = {}
-        for step in [Outlet.take, Outlet.publish] if publish else [Outlet.take]:
-            for outlet in (outlet for outlet in self._outlets if outlet not in failed):
-                try:
-                    step(outlet)
-                except WindrowError as error:
-                    failed[outlet] = error
-        failures += failed.values()
+        failures += self._outlets.advance(publish=publish)
         if failures:
             raise failures[0]
 
@@ -419,8 +311,7 @@ class Embedded:
 
     def publish(self) -> None:
         """All changes so far into files: nobody should wait for them while nothing comes."""
-        for outlet in self._outlets:
-            outlet.publish()
+        self._outlets.publish()
 
     def progress(self) -> list[Progress]:
         """How far each run has come."""
@@ -456,9 +347,8 @@ class Embedded:
 
     def close(self) -> None:
         """Let others write where results went, and forget everything."""
-        for outlet in self._outlets:
-            outlet.close()
-        self.runs, self._outlets = [], []
+        self._outlets.close()
+        self.runs = []
         self.inputs.forget()
 
 

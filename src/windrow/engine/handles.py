@@ -1,8 +1,8 @@
-"""What a connection hands out: a query, an archive or subscriptions, wherever they run."""
+"""What a connection hands out: queries, archives and subscriptions, and what a script shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import Hear, TakeBatch
-from windrow.engine.notebook_html import table_html
+from windrow.engine.notebook_html import Plan, rows_html, table_html
 from windrow.engine.progress import Lateness
 from windrow.engine.runtime import Run
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.listing import Listing
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
 from windrow.subscriptions.predicates import Id
@@ -275,3 +276,44 @@ class SubscriptionsHandle:
 
     def __repr__(self) -> str:
         return f"<subscriptions {self._name}: {len(self):,} entries>"
+
+
+class Executed(list[Handle]):
+    """The queries of a script, in order; what it asked to be shown beside them.
+
+    >>> import windrow
+    >>> db = windrow.connect()
+    >>> done = db.execute("CREATE STREAM hits (ts BIGINT, page STRING); SHOW STREAMS;")
+    >>> len(done), done.tables[0].to_pylist()[0]["columns"]
+    (0, 'ts BIGINT, page STRING')
+    """
+
+    def __init__(
+        self, handles: Sequence[Handle], listings: Sequence[Listing], plans: Sequence[Plan]
+    ) -> None:
+        super().__init__(handles)
+        self.listings, self.plans = list(listings), list(plans)
+
+    @property
+    def tables(self) -> list[pa.Table]:
+        """What SHOW and DESCRIBE say."""
+        return [table_of(listing) for listing in self.listings]
+
+    def __repr__(self) -> str:
+        shown = [table.to_pandas().to_string(index=False) for table in self.tables]
+        handles = [super().__repr__()] if self or not (shown or self.plans) else []
+        return "\n\n".join([*handles, *shown, *self.plans])
+
+    def _repr_html_(self) -> str:
+        tables = (
+            rows_html(listing.headings, listing.rows, listing.title) for listing in self.listings
+        )
+        parts = [*(h._repr_html_() for h in self), *tables, *(p._repr_html_() for p in self.plans)]
+        return "".join(parts)
+
+
+def table_of(listing: Listing) -> pa.Table:
+    """A listing as Arrow."""
+    columns = [[row[i] for row in listing.rows] for i in range(len(listing.headings))]
+    fields = [pa.field(heading, pa.string()) for heading in listing.headings]
+    return pa.table(columns, schema=pa.schema(fields))

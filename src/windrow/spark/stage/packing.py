@@ -22,7 +22,7 @@ from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.hashing import bucket_of
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.types import arrow_schema
-from windrow.engine.build import summaries_of
+from windrow.engine.build_group_by import summaries_of
 from windrow.operators.summarise_rows import Groups, SummariseForMany, SummariseRows
 from windrow.plan.expressions import columns_of
 from windrow.plan.nodes import (

@@ -1,0 +1,106 @@
+"""What one-time SQL is asked of, taken at one moment: answers, relations and windows.
+
+Whoever takes a moment sees to it that nothing is pushed meanwhile. Of windows and summaries
+references are taken, and tables made when others may go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from windrow.core.errors import StateError
+from windrow.engine.handles import Handle
+from windrow.engine.one_time_sql import answer_sql
+from windrow.engine.runtime import Run, Runtime
+from windrow.engine.sql_tables import (
+    choose_windows,
+    read_request,
+    relations_below,
+    take_summaries_of,
+)
+from windrow.plan.catalog import Catalog
+
+MOMENTS = 5
+"""How often answers are taken together before giving up."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A SELECT, its tables, some of them still to be made, and as of which instant each is."""
+
+    sql: str
+    tables: Mapping[str, pa.Table]
+    unmade: Mapping[str, Callable[[], pa.Table]]
+    instants: Mapping[str, int | None]
+    remedy: str
+
+    def answer(self) -> pa.Table:
+        """What DuckDB answers; streams may go on meanwhile."""
+        made = {name: make() for name, make in self.unmade.items()}
+        return answer_sql(self.sql, {**self.tables, **made}, self.instants, self.remedy)
+
+
+def take_moment(
+    sql: str,
+    catalog: Catalog,
+    handles: Mapping[str, Handle],
+    runs: Sequence[Run],
+    runtime: Runtime,
+) -> Moment:
+    """All that a SELECT names. On Spark a query may go on by itself, with files; then everything
+    is taken once more."""
+    in_state = runtime.inputs.relations_in_state
+    request = read_request(sql, catalog, relations_are_held=in_state)
+    known = {name.lower(): handle for name, handle in handles.items()}
+    queries = {name: handle for name, handle in known.items() if name in request.names}
+    keeping = {name: known[query] for name, query in request.summaries.items()}
+    named = request.names | relations_below(request, catalog)
+    own = {r.name.lower() for r in catalog.relations} & named - request.windows.keys()
+    for _ in range(MOMENTS):
+        rows = {} if in_state else _relation_rows(sorted(own), runtime)
+        before = _instants_of(queries | keeping)
+        tables = {name: handle.answer() for name, handle in queries.items()}
+        live = [window for run in runs for window in run.windows()] if request.windows else []
+        chosen = choose_windows(request, catalog, live, rows.get)
+        unmade = {name: source.take() for name, source in chosen.items()}
+        unmade |= {name: take_summaries_of(handle) for name, handle in keeping.items()}
+        if before == _instants_of(queries | keeping):
+            break
+    else:
+        raise StateError(
+            "answers went on while they were taken",
+            where="SQL",
+            expected=f"all of them at one instant, in {MOMENTS} attempts",
+            found=", ".join(queries),
+            remedy="ask fewer queries at once",
+        )
+    tables |= {name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()}
+    instants = before | {name: instant for name, (_, instant) in rows.items()}
+    instants |= {name: source.now for name, source in chosen.items()}
+    return Moment(request.sql, tables, unmade, instants, _known_tables(catalog, handles))
+
+
+def _relation_rows(names: Sequence[str], runtime: Runtime) -> dict[str, tuple[pa.RecordBatch, int]]:
+    """What relations hold; files that no query has asked for yet are read first."""
+    inputs = runtime.inputs
+    for name in names:
+        inputs.relation_rows(name)  # or it is an error
+    if names:
+        with runtime.all_or_nothing():
+            inputs.open(names)
+            runtime.read()
+    return {name: inputs.relation_rows(name) for name in names}
+
+
+def _instants_of(handles: Mapping[str, Handle]) -> dict[str, int | None]:
+    return {name: handle.closed_instant() for name, handle in handles.items()}
+
+
+def _known_tables(catalog: Catalog, handles: Mapping[str, Handle]) -> str:
+    """What to tell who asks for a table that is none."""
+    declared = [*(s.name for s in catalog.streams), *(r.name for r in catalog.relations)]
+    names = sorted([*handles, *declared])
+    return f"the tables are {', '.join(names) or 'none yet'}"
