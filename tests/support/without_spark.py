@@ -123,16 +123,11 @@ class _Query:
         return self._failure
 
     def _run(self, pipeline: Any) -> None:
-        from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415
         from windrow.spark.source.file_source import LogReader  # noqa: PLC0415
-        from windrow.spark.source.read_task import StreamTask  # noqa: PLC0415
 
-        home, own = pipeline.home, "_source _routes _levels _place _session _take"
-        source, routes, levels, place, session, take = (getattr(pipeline, n) for n in own.split())
-        streams = {s.name: s for job in pipeline.jobs.values() for s in job.streams.values()}
-        tasks = [StreamTask(source(s), routes(s.name)) for s in streams.values()]
-        batches = MicroBatches(session, tasks, levels(), exchange=place)
-        reader = LogReader([task.spec for task in tasks], str(home.offsets))
+        home, plan = pipeline.home, pipeline.plan
+        take, batches = pipeline._take, plan.micro_batches()
+        reader = LogReader([task.spec for task in plan.tasks], str(home.offsets))
         reader.prepareForTriggerAvailableNow()
         for directory in (home.offsets, home.spark / "commits"):
             directory.mkdir(parents=True, exist_ok=True)

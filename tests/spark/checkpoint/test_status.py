@@ -389,7 +389,7 @@ def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatc
     on_spark.pipelines = [SimpleNamespace(recorder=SimpleNamespace(fail=failures.append))]
     died = StateError("the virtual machine has died")
     monkeypatch.setattr(spark_runtime, "death_of_machine", lambda _: died)
-    monkeypatch.setattr(on_spark, "_look_at_all", lambda: 1 / 0)
+    monkeypatch.setattr(spark_runtime.StartsInTurn, "look", lambda *_: 1 / 0)
     with pytest.raises(StateError, match="has died"):
         on_spark.work(once=True)
     assert failures == [died]

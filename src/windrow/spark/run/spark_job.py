@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError
-from windrow.core.time import BEGINNING, Stopwatch, Wall, wall_clock
+from windrow.core.time import Stopwatch, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
@@ -22,16 +22,19 @@ from windrow.plan.catalog import (
     RelationDeclaration,
     StreamDeclaration,
 )
-from windrow.plan.jobs import Job
+from windrow.plan.jobs import Changes, Job, Member
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.sharing.saved_group import without_members
+from windrow.plan.sharing.shared_selection import SharedSelection
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.run.inbox_deliveries import Delivery
 from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
 from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
@@ -40,7 +43,6 @@ from windrow.spark.stage.stage_task import StageTask
 from windrow.spark.stage.subscription_index import layout_for, with_cut, with_whole_paths
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
-from windrow.streams.stream_time import StreamTime
 
 Inputs = dict[str, StreamDeclaration | RelationDeclaration]
 
@@ -170,15 +172,27 @@ def inputs_of(query: QueryDeclaration, catalog: Catalog) -> Inputs:
     return found
 
 
-@dataclass(frozen=True)
-class Delivery:
-    """An inbox as a pipeline finds it when it starts; ``since`` is for relations (see
-    ``windrow.spark.source.file_source``)."""
+def job_of_group(group: Group) -> Job:
+    """A job whose queries share a selection or synopses."""
+    members = {number: Member(q, Changes(q.into)) for number, q in group.members.items()}
+    declared = group.declaration
+    shared = group.shared
+    synopses = shared if isinstance(shared, SharedSynopses) else None
+    selection = shared if isinstance(shared, SharedSelection) else None
+    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
 
-    directory: Path
-    first: int
-    start: StreamTime
-    since: int = BEGINNING
+
+def need_sources(jobs: Iterable[Job], catalog: Catalog) -> None:
+    """Refuse jobs that read what has no files."""
+    for member in (member for job in jobs for member in job.members.values()):
+        for declared in inputs_of(member.query, catalog).values():
+            if declared.source is None:
+                raise InputError(
+                    where=declared.name,
+                    expected="FROM 'path' FORMAT csv, json or parquet",
+                    found="a stream or relation without a source",
+                    remedy="name its files where it is created, or push rows from Python",
+                )
 
 
 @dataclass(frozen=True)

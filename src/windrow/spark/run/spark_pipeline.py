@@ -13,13 +13,10 @@ Processes of Spark's that die under the query are started again as long as that 
 from __future__ import annotations
 
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import zip_longest
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +24,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import StateError, WindrowError
-from windrow.core.time import BEGINNING, FOREVER
-from windrow.engine.idling import idle_after
-from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.result_files.publication import publish_together
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.lost_results import Noted
@@ -41,29 +35,20 @@ from windrow.spark.run.job_paces import JobPaces
 from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
+from windrow.spark.run.pipeline_plan import WATCHING, PipelinePlan
 from windrow.spark.run.restarts import Restarts
-from windrow.spark.run.session import on_one_machine, shuffle_partitions
+from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.sink.file_delivery import merge, room_for_changes
+from windrow.spark.sink.file_delivery import merge
 from windrow.spark.source.file_source import (
-    FORMAT,
-    WATCHED,
-    SourceSpec,
     WindrowSource,
-    encode_specs,
 )
-from windrow.spark.source.frame_packer import FramePacker, with_wall
-from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
-from windrow.spark.stage.level_task import HANDS, LevelTask, TaskReport
-from windrow.spark.stage.routes import PACKED, Routes, with_kinds
+from windrow.spark.stage.level_task import HANDS, TaskReport
 from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits
-from windrow.streams.stream_time import StreamTime
 
-WATCHING = 0.1
-"""How often a directory that is watched is looked at."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet, or have nothing new."""
 
@@ -251,106 +236,26 @@ class Pipeline:
             self._session.dataSource.register(WindrowSource)
             return self._writer().start()
 
+    @property
+    def plan(self) -> PipelinePlan:
+        """What Spark is given."""
+        return PipelinePlan(self._session, self.home, self.jobs, self.feed, self._exchange)
+
     def _writer(self) -> DataStreamWriter:
-        feed = self.feed
-        streams = {s.name: s for job in self.jobs.values() for s in job.streams.values()}
-        tasks = [StreamTask(self._source(s), self._routes(s.name)) for s in streams.values()]
-        framed = {name: feed.frames[name] for name in streams if name in feed.frames}
-        batches = MicroBatches(
-            self._session, tasks, self._levels(), framed=bool(framed), exchange=self._place
-        )
-        options = {
-            "specs": encode_specs([t.spec for t in tasks]),
-            "offsets": str(self.home.offsets),
-        }
-        if not (feed.once or feed.live or framed):  # who waits for those waits for the source
-            options[WATCHED] = str(WATCHING * 0.9)
-        source = self._session.readStream.format(FORMAT).options(**options).load()
-        # The source comes first: a union belongs to the session of its first part.
-        packed = [self._packed(streams[name], frame) for name, frame in framed.items()]
-        whole = reduce(DataFrame.union, [source, *packed])
-        writer = whole.writeStream.foreachBatch(partial(self._take, batches))
+        plan = self.plan
+        take = partial(self._take, plan.micro_batches())
+        writer = plan.frame().writeStream.foreachBatch(take)
         writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
         writer = writer.option("checkpointLocation", self._location).outputMode("append")
-        if feed.once:
+        if self.feed.once:
             return writer.trigger(availableNow=True)
-        return writer if feed.live else writer.trigger(processingTime=f"{WATCHING} seconds")
+        return writer if self.feed.live else writer.trigger(processingTime=f"{WATCHING} seconds")
 
     @property
     def _location(self) -> str:
         """Where Spark has its notes; a copy is on this machine, whatever Hadoop takes paths for."""
         copy = self.home.place_for_tasks != self.home.directory
         return f"file://{self.home.spark}" if copy else str(self.home.spark)
-
-    def _levels(self) -> list[LevelTask]:
-        place = self._place
-        room = room_for_changes(shuffle_partitions(self._session), len(self.jobs))
-        stages = {n: j.tasks(n, place, self.feed.quarantine, room) for n, j in self.jobs.items()}
-        return [
-            LevelTask(
-                self._cached_as,
-                level,
-                str(self.home.state),
-                tuple(tasks[level] for tasks in stages.values() if level < len(tasks)),
-            )
-            for level in range(max(map(len, stages.values())))
-        ]
-
-    @property
-    def _cached_as(self) -> str:
-        """What its buckets are in the memory of workers: a run with another schedule, or with
-        queries that have joined, on the same session, must not find those of the one before."""
-        synopses = (job.job.synopses for job in self.jobs.values())
-        schedules = [each.plan.schedule for each in synopses if each is not None]
-        seats = sum(job.seats for job in self.jobs.values())
-        return f"{self.home.run}-{seats}-{zlib.crc32(repr(schedules).encode()):08x}"
-
-    @property
-    def _place(self) -> str | None:
-        return None if self._exchange is None else str(self._exchange)
-
-    def _routes(self, stream: str) -> tuple[tuple[int, Routes], ...]:
-        """Where the tuples of a stream go, by job."""
-        readers = {n: job for n, job in self.jobs.items() if stream in job.streams}
-        return with_kinds((n, job.routes(stream, self._place)) for n, job in readers.items())
-
-    def _packed(self, stream: StreamDeclaration, frame: DataFrame) -> DataFrame:
-        names = [f.name for f in stream.schema]
-        packer = FramePacker(stream, self._routes(stream.name), self.feed.quarantine)
-        return with_wall(frame.select(*names)).mapInArrow(packer, PACKED)
-
-    def _source(self, stream: StreamDeclaration) -> SourceSpec:
-        feed, delivery = self.feed, self.feed.inboxes.get(stream.name)
-        declared = next(j.inputs[stream.name] for j in self._readers(stream))
-        return SourceSpec(
-            with_whole_path(stream),
-            str(self.home.log(stream.name)),
-            tasks=self._session.sparkContext.defaultParallelism,
-            once=feed.once,
-            files=feed.files,
-            quarantine=feed.quarantine,
-            inbox=str(delivery.directory) if delivery else None,
-            inbox_from=delivery.first if delivery else 0,
-            start=delivery.start if delivery else StreamTime(),
-            relation=declared if isinstance(declared, RelationDeclaration) else None,
-            updates=str(self.home.updates(stream.name)),
-            since=delivery.since if delivery else BEGINNING,
-            idle=self._idle_after(stream),
-            wall=feed.wall,
-            partners=tuple(sorted({n for job in self._readers(stream) for n in job.streams})),
-        )
-
-    def _readers(self, stream: StreamDeclaration) -> list[SparkJob]:
-        return [job for job in self.jobs.values() if stream.name in job.streams]
-
-    def _idle_after(self, stream: StreamDeclaration) -> int:
-        """When others no longer wait for a stream; nobody waits for the only one of a job."""
-        readers, feed = self._readers(stream), self.feed
-        if all(len(job.streams) == 1 for job in readers) or stream.name in feed.frames:
-            return FOREVER
-        is_relation = isinstance(readers[0].inputs[stream.name], RelationDeclaration)
-        by_connection = stream.name in feed.inboxes and is_relation
-        return idle_after(stream, watched=stream.source is not None and not by_connection)
 
     # A micro-batch
 
@@ -428,14 +333,6 @@ class Pipeline:
         """What publishes side by side, as long as there is the pipeline; threads start when they
         are needed and cost nothing when they are not."""
         return ThreadPoolExecutor(HANDS, "windrow-publishing")
-
-
-def with_whole_path(stream: StreamDeclaration) -> StreamDeclaration:
-    """Its files as found from here: Spark's processes stay where Java was started."""
-    if stream.source is None:
-        return stream
-    whole = str(Path(stream.source.path).absolute())
-    return replace(stream, source=replace(stream.source, path=whole))
 
 
 def _title(names: list[str]) -> str:

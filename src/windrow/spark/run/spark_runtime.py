@@ -8,70 +8,56 @@ themselves.
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError, StateError, WindrowError
-from windrow.core.paths import local_path
-from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
-from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.object_store.shared_place import shared_place
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,
     QueryDeclaration,
-    StreamDeclaration,
 )
-from windrow.plan.jobs import Changes, Job, Member, job_of_archive, job_of_query
-from windrow.plan.sharing.shared_selection import SharedSelection
-from windrow.plan.sharing.shared_synopses import SharedSynopses
+from windrow.plan.jobs import Job, job_of_archive, job_of_query
 from windrow.plan.strategy import Strategy
-from windrow.result_files.atomic_files import publish
-from windrow.result_files.directory_lock import Lock, lock_directory
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.query_table import refuse_late
 from windrow.result_files.sinks import into, result_directories
-from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.checkpoint.script_record import keep_schedule, write_script
-from windrow.spark.checkpoint.working_copy import WorkingCopy
+from windrow.spark.run.frame_input import check_frame
+from windrow.spark.run.inbox_deliveries import deliveries
 from windrow.spark.run.machine import death_of_machine
+from windrow.spark.run.open_checkpoint import OpenCheckpoint
 from windrow.spark.run.session import (
     refuse_private_checkpoint,
 )
 from windrow.spark.run.spark_job import (
-    Delivery,
     Feed,
     SparkJob,
-    inputs_of,
+    job_of_group,
     join_tables,
+    need_sources,
     refuse_tables_apart,
 )
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
+from windrow.spark.run.starts_in_turn import SECONDS_BETWEEN_LOOKS, StartsInTurn
 from windrow.spark.source.inbox_inputs import InboxInputs
 from windrow.spark.source.refused_pages import RefusedPages
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor
-from windrow.streams.stream_time import StreamTime
-
-SECONDS_BETWEEN_LOOKS = 0.2
-LONGEST_START = 60.0
-"""Seconds that a query's sources are waited for before the next query starts."""
 
 
 class OnSpark:
@@ -97,10 +83,8 @@ class OnSpark:
         self.strategy, self.wall = Strategy.from_name(strategy), feed.wall
         self._open_session, self._feed, self._on_restart = open_session, feed, on_restart
         self._stop = stop or threading.Event()
-        self._locks: list[Lock] = []
-        self._temporary = checkpoint is None
-        self._copy: WorkingCopy | None = None
-        self._directory = self._open(checkpoint)
+        self._checkpoint = OpenCheckpoint(checkpoint, live=feed.live)
+        self._directory = self._checkpoint.directory
         given, pages = feed.quarantine, None
         if feed.live:
             pages = RefusedPages(given or Quarantine(self._own_quarantine, bounded=True))
@@ -113,29 +97,7 @@ class OnSpark:
         self._groups: dict[str, Group] = {}
         self._session: SparkSession | None = None
         self._leaving: frozenset[str] = frozenset()
-        self._waited = 0.0
-
-    def _open(self, checkpoint: str | Path | None) -> Path:
-        """Where the checkpoint is, or what stands for it; it is nobody else's from now on."""
-        if checkpoint is None:
-            return Path(tempfile.mkdtemp(prefix="windrow-")).absolute()
-        place = path_of(checkpoint)
-        if not isinstance(place, ObjectPath):
-            place = local_path(checkpoint, "--checkpoint").absolute()
-        said = f"{'checkpoint' if self._feed.live else '--checkpoint'} {checkpoint}"
-        self._locks.append(lock_directory(place, said))
-        if not isinstance(place, ObjectPath):
-            return place
-        self._copy = WorkingCopy(place)
-        try:
-            self._copy.pull()
-            if self._feed.live:
-                self._copy.pull_inboxes()
-        except BaseException:
-            self._copy.close()
-            self._locks.pop().release()
-            raise
-        return self._copy.directory
+        self._starts = StartsInTurn()
 
     @property
     def _own_quarantine(self) -> Path:
@@ -150,15 +112,12 @@ class OnSpark:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Whatever fails within leaves everything as it was."""
-        locks, runs, pipelines = [*self._locks], [*self.runs], [*self.pipelines]
+        runs, pipelines = [*self.runs], [*self.pipelines]
         try:
-            with self.inputs.all_or_nothing():
+            with self._checkpoint.all_or_nothing(), self.inputs.all_or_nothing():
                 yield
         except BaseException:
-            for lock in self._locks:
-                if lock not in locks:
-                    lock.release()
-            self._locks, self.runs, self.pipelines = locks, runs, pipelines
+            self.runs, self.pipelines = runs, pipelines
             self._leaving = frozenset()
             raise
         self._let_go()
@@ -211,7 +170,7 @@ class OnSpark:
         self._groups.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
-            *(_job_of(group) for group in groups.values()),
+            *(job_of_group(group) for group in groups.values()),
             *(job_of_query(q, catalog) for q in queries if q.name not in together),
             *map(job_of_archive, archives),
         ]
@@ -223,18 +182,18 @@ class OnSpark:
         writing = result_directories(q for q in catalog.queries if q.name in started)
         places = list(dict.fromkeys(writing))
         for place in places:
-            self._locks.append(lock_directory(place, into(place)))
+            self._checkpoint.lock(place, into(place))
         for place in places:
             overwrite = self._feed.overwrite
             refuse_results_of_others(place, runs_of(self._directory), overwrite=overwrite)
         if self._feed.live:
             self.inputs.declare(catalog)
         else:
-            _need_sources(jobs, catalog)
+            need_sources(jobs, catalog)
         try:
             if self._session is None:
                 self._session = self._open_session()
-            if self._temporary:
+            if self._checkpoint.temporary:
                 refuse_private_checkpoint(self._session)
             runs = self._run_together(self._session, jobs, catalog)
         except Exception as failure:
@@ -262,15 +221,16 @@ class OnSpark:
             mine = {number: found[name] for name, number in numbers.items()}
             feed = self._feed
             if feed.live:
-                feed = replace(feed, inboxes=self._deliveries(home, mine), frames=self.frames)
-            push = None if self._copy is None else partial(self._copy.push, home.directory.name)
+                readers = {name: job.declaration for job in mine.values() for name in job.streams}
+                inboxes = deliveries(self.inputs, home, readers)
+                feed = replace(feed, inboxes=inboxes, frames=self.frames)
+            push = self._checkpoint.push_of(home)
             pipeline = Pipeline(session, home, mine, feed, self._on_restart, push)
             self.pipelines.append(pipeline)
             for name, number in numbers.items():
                 runs[name] = SparkRun(pipeline, number, self.inputs.refusals)
         write_script(self._directory, catalog, self.strategy)
-        if self._copy is not None:  # before anything is published
-            self._copy.push()
+        self._checkpoint.push()  # before anything is published
         return [runs[name] for name in found]
 
     def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
@@ -305,24 +265,8 @@ class OnSpark:
                 found="a relation",
                 remedy="push its updates, or declare it with CREATE STREAM",
             )
-        declaration = monitor.declaration
-        _refuse_limits(declaration)
-        if not frame.isStreaming:
-            raise InputError(
-                where=f"stream {name}",
-                expected="a streaming DataFrame",
-                found="one that is not",
-                remedy="create it with spark.readStream, or push its rows",
-            )
-        missing = [f.name for f in declaration.schema if f.name not in frame.columns]
-        if missing:
-            raise InputError(
-                where=f"stream {name}",
-                expected=f"columns {', '.join(f.name for f in declaration.schema)}",
-                found=f"no {', '.join(missing)} among {', '.join(frame.columns)}",
-                remedy="rename columns with DataFrame.withColumnRenamed",
-            )
-        self.frames[declaration.name] = frame
+        check_frame(monitor.declaration, frame)
+        self.frames[monitor.declaration.name] = frame
 
     def read(self) -> None:
         """Deliver the files of relations when all of them have been read."""
@@ -343,57 +287,14 @@ class OnSpark:
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""
 
-    def _deliveries(self, home: PipelineHome, jobs: Mapping[int, SparkJob]) -> dict[str, Delivery]:
-        """From where in each inbox a pipeline reads: from where it stood when its jobs were made.
-
-        Of a relation they need all, but what it held by then is news to them.
-        """
-        if not home.inboxes.exists():
-            readers = {name: job for job in jobs.values() for name in job.streams}
-            stood = {}
-            for name, job in readers.items():
-                monitor = self.inputs.read_by(job.declaration, name)
-                top = BEGINNING if monitor.top is None else monitor.top
-                first, since = self.inputs.inbox(name).next, BEGINNING
-                time = [top, monitor.advanced_to]
-                if isinstance(monitor, RelationMonitor):
-                    first, since, time = 0, max(monitor.closed_instant, BEGINNING + 1), []
-                stood[name] = [first, since, *time]
-            publish(home.inboxes, json.dumps(stood))
-        known = json.loads(home.inboxes.read_text())
-        return {
-            name: Delivery(self.inputs.inbox(name).directory, first, StreamTime(*time), since)
-            for name, (first, since, *time) in known.items()
-            if any(name in job.streams for job in jobs.values())
-        }
-
     # Over files
 
     def work(self, *, once: bool) -> float | None:
         """Start the next query, or look at those that run; None if none of them does any more."""
         running = False
         with self._naming_a_death():
-            running = self._look_at_all()
+            running = self._starts.look(self.pipelines, self.runs)
         return SECONDS_BETWEEN_LOOKS if running else None
-
-    def _look_at_all(self) -> bool:
-        """Start a pipeline if none is starting, and look at all: whether one of them runs.
-
-        The Python processes of many must not all start at once: Spark gives each of them ten
-        seconds.
-        """
-        waiting = next((p for p in self.pipelines if not p.has_started), None)
-        if waiting is not None:
-            starting = any(p.starting for p in self.pipelines) and self._waited < LONGEST_START
-            if not starting:
-                waiting.start()
-                self._waited = 0.0
-        running = waiting is not None or any(p.active for p in self.pipelines)
-        for run in self.runs:
-            run.look()
-        again = [pipeline.look() for pipeline in self.pipelines if pipeline.has_started]
-        self._waited += SECONDS_BETWEEN_LOOKS
-        return running or any(again)
 
     @contextmanager
     def _naming_a_death(self) -> Iterator[None]:
@@ -448,53 +349,7 @@ class OnSpark:
                     last.callback(run.finish)
 
     def _forget(self) -> None:
-        if self._copy is not None:
-            self._copy.close()
-        elif self._temporary:
-            shutil.rmtree(self._directory, ignore_errors=True)
-        for lock in self._locks:
-            lock.release()
-        self.runs, self.frames, self._locks, self.pipelines = [], {}, [], []
+        self._checkpoint.close()
+        self.runs, self.frames, self.pipelines = [], {}, []
         self.inputs.forget()
         self._close_session()
-
-
-def _job_of(group: Group) -> Job:
-    members = {number: Member(q, Changes(q.into)) for number, q in group.members.items()}
-    declared = group.declaration
-    shared = group.shared
-    synopses = shared if isinstance(shared, SharedSynopses) else None
-    selection = shared if isinstance(shared, SharedSelection) else None
-    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
-
-
-def _need_sources(jobs: Sequence[Job], catalog: Catalog) -> None:
-    for member in (member for job in jobs for member in job.members.values()):
-        for declared in inputs_of(member.query, catalog).values():
-            if declared.source is None:
-                raise InputError(
-                    where=declared.name,
-                    expected="FROM 'path' FORMAT csv, json or parquet",
-                    found="a stream or relation without a source",
-                    remedy="name its files where it is created, or push rows from Python",
-                )
-
-
-def _refuse_limits(declaration: StreamDeclaration) -> None:
-    """Refuse what cannot be judged of a DataFrame: rows without an order, a silence unseen."""
-    ahead = declaration.ahead is not None and declaration.ahead < FOREVER
-    if ahead and declaration.clock is Clock.INTEGER:
-        found, remedy = "AHEAD on an integer clock", "declare its time as a TIMESTAMP"
-    elif declaration.idle is not None and declaration.idle < FOREVER:
-        found, remedy = (
-            "IDLE AFTER",
-            "leave it out; call advance(to=...) when nothing more will come",
-        )
-    else:
-        return
-    raise InputError(
-        where=f"stream {declaration.name}",
-        expected="time limits that work for a DataFrame",
-        found=found,
-        remedy=remedy,
-    )
