@@ -15,7 +15,7 @@ from tests.support.thresholds import at_their_least, reached
 from windrow.columns.interner import Interner
 from windrow.core.thresholds import Threshold
 from windrow.engine.pipeline import Pipeline
-from windrow.operators.join_pairs import JoinSide
+from windrow.operators.join_side import JoinSide
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.negation import Unmatched
 from windrow.operators.state.buffer import StateBuffer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +58,10 @@ QUERIES = {
     "WHERE s.k = r.k AND a < b",
     "join_theta": "SELECT a, b FROM s [RANGE 3 SECONDS], r [RANGE 2 SECONDS] WHERE a > b",
     "join_strict": "SELECT s.k, a, b FROM s [ROWS 9], r [ROWS 6] WHERE s.k = r.k",
+    "join_hash": "SELECT s.k, a, b FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] WHERE s.k = r.k "
+    "AND a < b OPTION (HASH JOIN 2)",
+    "join_nested_strict": "SELECT s.n, a, b FROM s [ROWS 9], r [PARTITION BY k ROWS 2] "
+    "WHERE n = m OPTION (NESTED LOOPS)",
     "join_mixed": "SELECT c, b FROM counts, last WHERE counts.k = last.k",
     "join_three": "SELECT x.a, y.b, z.a FROM s [RANGE 5 SECONDS] AS x, r [RANGE 4 SECONDS] AS y, "
     "s [RANGE 6 SECONDS] AS z WHERE x.k = y.k AND y.k = z.k",
@@ -202,7 +207,7 @@ def plan_of(name: str) -> Node:
     return compiled.queries[-1].plan
 
 
-JOINS = {
+JOINS: dict[str, tuple[Any, ...]] = {
     "multi_join": (
         ("s [RANGE 5 SECONDS]", "r [RANGE 4 SECONDS]", "s [RANGE 9 SECONDS]"),
         (2, 0, 1),
@@ -212,6 +217,8 @@ JOINS = {
         ("s [RANGE 3 SECONDS]", "r [RANGE 4 SECONDS]", "s [ROWS 5]", "r [NOW]"),
         (3, 1, 0, 2),
     ),
+    "multi_join_hash": (("s [RANGE 9 SECONDS]", "r [NOW]", "s [RANGE 4 SECONDS]"), (0, 2, 1), 3),
+    "multi_join_nested": (("s [ROWS 5]", "r [RANGE 3 SECONDS]", "r [ROWS 4]"), (1, 0, 2), 1),
 }
 SHARED = {
     "shared_groups": """
@@ -238,7 +245,7 @@ CREATE QUERY many AS SELECT k, COUNT(*) AS c, QUANTILE(x, 0.9) AS q
 QUERIES.update(dict.fromkeys((*JOINS, *SHARED), ""))
 
 
-def multi_join(windows: tuple[str, ...], order: tuple[int, ...]) -> Node:
+def multi_join(windows: tuple[str, ...], order: tuple[int, ...], buckets: int = 0) -> Node:
     """An n-way join on ``k`` of the given windows."""
     branches = []
     for window in windows:
@@ -246,7 +253,7 @@ def multi_join(windows: tuple[str, ...], order: tuple[int, ...]) -> Node:
         compiled = compile_script(f"{STREAMS} SELECT k, {column} FROM {window};")
         branches.append(compiled.queries[-1].plan)
     keys = tuple((Column(0, "k", Type.INT),) for _ in branches)
-    return MultiJoin(tuple(branches), keys, order)
+    return MultiJoin(tuple(branches), keys, order, buckets=buckets)
 
 
 @lru_cache

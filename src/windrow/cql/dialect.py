@@ -20,6 +20,7 @@ from sqlglot import tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
+from windrow.cql.join_option import at_join_option, parse_join_option
 from windrow.cql.positions import mark
 from windrow.cql.stream_forms import STREAM_KINDS, begins_query, form_at, holds_select_list
 from windrow.cql.syntax_tree import Name
@@ -35,6 +36,7 @@ KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 STREAM, EVERY = "windrow_stream", "windrow_every"
 APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
 WITHIN, WITH, BARE = "windrow_within", "windrow_with", "windrow_bare"
+OPTION = "windrow_option"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
 """Other names of APPROXIMATE COUNT(DISTINCT ...)."""
@@ -165,6 +167,8 @@ class CqlParser(TokenCursor):
             this.meta[STREAM] = (kind, window, span)
             if distinct:
                 this.set("distinct", exp.Distinct())
+        if at_join_option(self):
+            this.meta[OPTION] = parse_join_option(self)
         return this
 
     def _stream_kind(self) -> str | None:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import EVERY, FREQUENT, STREAM, WITH
+from windrow.cql.dialect import EVERY, FREQUENT, OPTION, STREAM, WITH
 from windrow.cql.positions import span_of
 from windrow.cql.ranking import bound_inner_ranking, order_item, take_ranking
 from windrow.cql.syntax_tree import (
@@ -92,6 +92,7 @@ def _select(node: exp.Select, sql: str, span: Span) -> Select:
         order_by=tuple(order_item(e, sql, span) for e in order.expressions) if order else (),
         limit=_limit(node.args.get("limit"), sql, span),
         span=span,
+        option=node.meta.get(OPTION),
     )
     ranked = take_ranking(select, qualify.this if qualify else None, sql)
     return bound_inner_ranking(ranked)

@@ -160,6 +160,14 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class JoinOption:
+    """``OPTION (HASH JOIN n)`` or ``OPTION (NESTED LOOPS)``, which is one bucket."""
+
+    buckets: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Select:
     """One SELECT block; the conditions of its joins are with its tables."""
 
@@ -173,6 +181,7 @@ class Select:
     limit: Limit | None
     span: Span = field(compare=False)
     ranking: Ranking | None = None
+    option: JoinOption | None = None
 
 
 @dataclass(frozen=True)

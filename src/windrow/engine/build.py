@@ -143,6 +143,7 @@ def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
         residual=node.residual,
         schema=schema,
         scan=scan,
+        buckets=node.buckets,
     )
 
 
@@ -168,6 +169,7 @@ def _multi_join(node: MultiJoin, schema: pa.Schema, scan: bool) -> Operator:
         order=node.order,
         schema=schema,
         scan=scan,
+        buckets=node.buckets,
     )
 
 

@@ -21,7 +21,7 @@ from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinSide
+from windrow.operators.join_side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK, TS
 from windrow.plan.physical.state_kinds import Kept, Structure

@@ -11,7 +11,8 @@ than its own expiry ``min(EXP)`` was cut short by a negative tuple and is withdr
 same holds for pairs of old tuples of which one was withdrawn in the interval; where both were,
 the left one's probe finds the pair.
 
-Cost: per tuple, one hash look-up and the length of its chain; state: both live windows.
+Cost: per value of an interval one hash look-up and the length of its chain, per tuple its partners;
+state: both live windows.
 """
 
 from __future__ import annotations
@@ -27,14 +28,18 @@ from windrow.columns.time_order import time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
+from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.join_side import JoinSide
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 
 
 class WindowJoin:
-    """Each pair once: it comes with the later tuple and ends with the first that does."""
+    """Each pair once: it comes with the later tuple and ends with the first that does.
+
+    ``buckets`` are those of a hash table on each side; none means a chain for each value.
+    """
 
     def __init__(
         self,
@@ -45,15 +50,16 @@ class WindowJoin:
         residual: Expression | None,
         schema: pa.Schema,
         scan: bool = False,
+        buckets: int = 0,
     ) -> None:
-        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
-        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan, buckets)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan, buckets)
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.now = BEGINNING
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        return ((self.left.buffer.kind,), (self.right.buffer.kind,))
+        return (self.left.kept, self.right.kept)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         left, right, pairing = self.left, self.right, self.pairing

@@ -1,18 +1,19 @@
 """Which tuples of two inputs belong together: equal keys, and whatever else a predicate asks.
 
-A ``JoinSide`` is what lives of one input, found by key. Keys have codes, and tuples with equal keys
-form a chain from new to old: an H-INDEX with DB rings (``windrow.windows.chains``; Golab et al.
-2004, 5.4). Expired tuples at the end of a chain cost nothing, because chains lead to older
-positions only and the buffer knows its first. Inside an interval longer than the window most of a
-chain has ended before the tuple that walks it came: where tuples end in the order in which they
-came (WEAKEST), the walk stops at the first that has.
-
 Every tuple has a life ``[TS, END)``, also those that ended during the interval, and a pair lives
 where both do: from ``max(TS)`` to ``min(END)``. A probe walks the chains of one side's keys on the
-other side and stops where that window ends. With no keys all tuples have one code, and it is
-nested loops over the live windows.
+other side (``join_side``) and stops where that window ends. With no keys all tuples have one
+code, and it is nested loops over the live windows.
 
-Cost of a probe: per tuple the length of its chain.
+One walk serves all tuples of an interval that have the same value (Golab 2006, 5.2.2, Algorithm
+5): the first of them walks the chain and writes its partners down side by side, if others are to
+come, and these read the list. Lives are compared for each, because equal values may have come at
+different instants. Inside an interval longer than the window most of a chain has ended before the
+first new tuple came: where tuples end in the order in which they came (WEAKEST), the walk stops at
+the first that has.
+
+Cost of a probe: per value the length of its chain (of its bucket, if there are buckets), and per
+tuple its partners.
 """
 
 from __future__ import annotations
@@ -23,134 +24,138 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from numba import types
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.delta import Delta, batch_of, split_by_sign
-from windrow.columns.evaluate import evaluate, selection_mask
-from windrow.columns.growable import Growable
+from windrow.columns.delta import batch_of
+from windrow.columns.evaluate import selection_mask
+from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import boolean, grid, int64, ints, ints_out, kernel, likely_room
-from windrow.core.patterns import UpdatePattern
+from windrow.columns.kernels import (
+    boolean,
+    grid,
+    grid_out,
+    inline,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    likely_room,
+)
 from windrow.core.thresholds import Threshold
-from windrow.operators.state.buffer import StateBuffer
+from windrow.core.time import FOREVER
+from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.move import Move
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS
 from windrow.plan.expressions import Expression
-from windrow.windows.chains import Chains, older
+from windrow.windows.chains import chain_of, older
 
 PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)
 """How many candidate pairs a nested-loops probe may put into memory at once."""
-WORTH_RECODING = Threshold(4096)
-"""Codes of keys, beyond four per tuple, that are not worth giving all tuples new ones."""
+UNSEEN, ONCE, OFTEN = -1, -2, -3
+"""Of a value: how many tuples of a probe have it. A list of its partners is a number from 0 on."""
 
 
-class JoinSide:
-    """One input's live tuples, their key codes and the rings over them."""
+@kernel(types.UniTuple(int64, 2), ints, ints, grid, int64, ints_out)
+def _note_values(at, codes, life, base, values):  # type: ignore[no-untyped-def]
+    """Note of each value of ``at`` whether it comes ONCE or OFTEN.
 
-    def __init__(
-        self,
-        schema: pa.Schema,
-        pattern: UpdatePattern,
-        keys: Sequence[Expression],
-        scan: bool = False,
-    ) -> None:
-        self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
-        self.rings = Chains()
-
-    @property
-    def codes(self) -> Growable:
-        """The key code of each tuple, by position."""
-        return self.rings.codes
-
-    @property
-    def heads(self) -> Int64s:
-        """The newest tuple of each key code, by code."""
-        return self.rings.heads
-
-    def add(self, delta: Delta, interner: Interner) -> tuple[Int64s, Int64s]:
-        """Store an interval's tuples without linking them yet.
-
-        Positions of the new ones, and of older ones that were withdrawn.
-        """
-        keys = [evaluate(k, delta.rows) for k in self.keys]
-        nulls = np.zeros(len(delta), np.bool_)
-        for key in keys:
-            if key.null_count:
-                nulls |= key.is_null().to_numpy(zero_copy_only=False)
-        if nulls.any():  # NULL equals nothing
-            delta, self.buffer.whole = delta.filter(~nulls), False
-            keys = [evaluate(k, delta.rows) for k in self.keys]
-        positive, negative = split_by_sign(delta)
-        if len(negative):
-            keys = [evaluate(k, positive.rows) for k in self.keys]
-        self.codes.append(interner.codes(keys, len(positive)))
-        first = self.buffer.insert(positive)
-        withdrawn = self.buffer.withdraw(negative)
-        return np.arange(first, self.buffer.next, dtype=np.int64), withdrawn[withdrawn < first]
-
-    def link(self, positions: Int64s, codes: int) -> None:
-        """Put positions at the heads of their rings; ``codes`` is how many codes there are."""
-        self.rings.reserve(codes)
-        self.rings.link(positions, self.buffer.life, LINK)
-
-    def forget(self, now: int) -> Move | None:
-        """Free what is dead. If the living moved, they are linked again: where they went."""
-        self.buffer.lapse(now)
-        move = self.buffer.reclaim()
-        if move is None:
-            self.codes.drop_before(self.buffer.base)
+    How many tuples have a value that came before, and the least TS of all.
+    """
+    again, least = 0, FOREVER
+    for i in range(len(at)):
+        row = at[i] - base
+        least = min(least, life[row, TS])
+        if values[codes[row]] == UNSEEN:
+            values[codes[row]] = ONCE
         else:
-            self.rings.unlink(self.buffer.base, self.codes.take(move.living))
-            self.link(self.buffer.living(), len(self.heads))
-        return move
-
-    def restart(self, interner: Interner) -> None:
-        """Code and link everything that lives, after a load or under a new coding."""
-        buffer = self.buffer
-        everything = np.arange(buffer.base, buffer.next, dtype=np.int64)
-        rows = buffer.rows.take(everything)
-        codes = interner.codes([evaluate(k, rows) for k in self.keys], len(everything))
-        self.relink(codes, len(interner))
-
-    def relink(self, codes: Int64s, size: int) -> None:
-        """Form the rings of what lives anew; ``codes`` are those of all stored tuples."""
-        self.rings.restart(self.buffer.base, codes)
-        self.link(self.buffer.living(), size)
+            values[codes[row]] = OFTEN
+            again += 1
+    return again, least
 
 
-@kernel(int64, ints, ints, grid, int64, ints, grid, int64, int64, boolean, boolean, *[ints_out] * 5)
+@inline
+def _put(count, at, partner, start, end, exp, mine, theirs, starts, ends, expiries):  # type: ignore[no-untyped-def]
+    """Write down a pair if there is room; how many there are now."""
+    if count < len(mine):
+        mine[count] = at
+        theirs[count] = partner
+        starts[count] = start
+        ends[count] = end
+        expiries[count] = exp
+    return count + 1
+
+
+@kernel(
+    types.UniTuple(int64, 2), ints, ints, grid, int64, ints_out, int64, ints, ints, grid, int64,
+    int64, int64, boolean, boolean, grid_out, *[ints_out] * 5,
+)  # fmt: skip
 def _probe(  # type: ignore[no-untyped-def]
-    at, codes, life, base, heads, other_life, other_base, since, whole, in_order,
-    mine, theirs, starts, ends, expiries,
+    at, codes, life, base, values, least, heads, other_codes, other_life, other_base,
+    buckets, since, whole, in_order, lists, mine, theirs, starts, ends, expiries,
 ):  # fmt: skip
     """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
 
     Only pairs that end after ``since`` count; with ``whole`` those partners are left out that
-    were withdrawn. If partners end ``in_order``, none is looked at behind one that has ended. The
-    answer is how many pairs there are; those that do not fit are counted but not written.
+    were withdrawn. If partners end ``in_order``, none is looked at behind one that has ended.
+    ``values`` are as noted, and all UNSEEN afterwards; ``least`` is the least TS. A row of
+    ``lists`` is a partner with its life; before the partners of a value stands their number.
+
+    The answer is how many pairs there are (those that do not fit are counted but not written), and
+    how many tuples of the other side were visited.
     """
-    count, room = 0, len(mine)
+    count, used, visits = 0, 0, 0
     for i in range(len(at)):
         row = at[i] - base
+        code = codes[row]
         ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
         over = max(ts, since)
-        p = heads[codes[row]]
+        known = values[code]
+        if known >= 0:
+            for j in range(known + 1, known + 1 + lists[known, 0]):
+                finish = lists[j, 2]
+                if in_order and finish <= over:
+                    break
+                start, finish = max(ts, lists[j, 1]), min(end, finish)
+                if start < finish and finish > since:
+                    count = _put(
+                        count, at[i], lists[j, 0], start, finish, min(exp, lists[j, 3]),
+                        mine, theirs, starts, ends, expiries,
+                    )  # fmt: skip
+            continue
+        listing, first = known == OFTEN, used
+        until = max(least, since) if listing else over
+        used += listing
+        p = heads[chain_of(code, buckets)]
         while p >= other_base:
             partner = p - other_base
-            if in_order and other_life[partner, END] <= over:
+            visits += 1
+            finish = other_life[partner, END]
+            if in_order and finish <= until:
                 break
-            start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
-            withdrawn = other_life[partner, END] < other_life[partner, EXP]
-            if start < finish and finish > since and not (whole and withdrawn):
-                if count < room:
-                    mine[count] = at[i]
-                    theirs[count] = p
-                    starts[count] = start
-                    ends[count] = finish
-                    expiries[count] = min(exp, other_life[partner, EXP])
-                count += 1
+            withdrawn = finish < other_life[partner, EXP]
+            wanted = finish > since and not (whole and withdrawn)
+            if wanted and (not buckets or other_codes[partner] == code):
+                came, lapses = other_life[partner, TS], other_life[partner, EXP]
+                if listing:
+                    lists[used, 0], lists[used, 1] = p, came
+                    lists[used, 2], lists[used, 3] = finish, lapses
+                    used += 1
+                start, finish = max(ts, came), min(end, finish)
+                if start < finish and finish > since:
+                    count = _put(
+                        count, at[i], p, start, finish, min(exp, lapses),
+                        mine, theirs, starts, ends, expiries,
+                    )  # fmt: skip
             p = older(p, other_base, LINK, other_life)
-    return count
+        values[code] = UNSEEN
+        if listing:
+            lists[first, 0] = used - first - 1
+            values[code] = first
+    if used:
+        for i in range(len(at)):
+            values[codes[at[i] - base]] = UNSEEN
+    return count, visits
 
 
 @dataclass
@@ -194,7 +199,10 @@ class JoinPairs:
     ) -> None:
         self.left, self.right, self.kinds = left, right, tuple(kinds)
         self.residual, self.schema = residual, schema
-        self.interner = Interner(self.kinds)
+        self.interner, self._values = Interner(self.kinds), fresh(UNSEEN)
+        self.visits = 0
+        """How many tuples probes have looked at in chains."""
+        self._each = 2.0
 
     def make_room(self) -> None:
         """Heads for all codes that there are; a probe needs them."""
@@ -224,14 +232,20 @@ class JoinPairs:
 
     def _probe(self, at: Int64s, side: JoinSide, other: JoinSide, since: int, whole: bool) -> Pairs:
         life, theirs = side.buffer.life, other.buffer.life
-        room = likely_room(2 * len(at) + 64)
+        codes, room = side.codes.view, likely_room(int(self._each * len(at)) + 64)
+        self._values = grow(self._values, len(self.interner), UNSEEN)
         while True:
+            again, least = _note_values(at, codes, life.view, life.base, self._values)
+            # A list has a partner of each value once, and a number for each value.
+            lists = np.empty((len(theirs) + len(at) if again else 0, 4), np.int64)
             out = [np.empty(room, np.int64) for _ in range(5)]
-            count = _probe(
-                at, side.codes.view, life.view, life.base,
-                other.heads, theirs.view, theirs.base, since, whole, other.buffer.ends_in_order,
-                *out,
+            count, visits = _probe(
+                at, codes, life.view, life.base, self._values, least,
+                other.heads, other.codes.view, theirs.view, theirs.base, other.buckets,
+                since, whole, other.buffer.ends_in_order, lists, *out,
             )  # fmt: skip
+            self.visits += visits
+            self._each = max(2.0, 1.5 * count / len(at))
             if count <= room:
                 mine, partners, *lives = (a[:count] for a in out)
                 left, right = (mine, partners) if side is self.left else (partners, mine)
@@ -259,14 +273,3 @@ class JoinPairs:
         """Code and link everything, after a load."""
         for side in (self.left, self.right):
             side.restart(self.interner)
-
-
-def renew_coding(interner: Interner, sides: Sequence[JoinSide]) -> Interner:
-    """The coding of the sides' keys; a new one, if most of it is dead."""
-    held = sum(len(side.codes) for side in sides)
-    if len(interner) <= 4 * held + WORTH_RECODING.value:
-        return interner
-    interner = Interner(interner.kinds)
-    for side in sides:
-        side.restart(interner)
-    return interner

@@ -26,7 +26,8 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs, renew_coding
+from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept, Structure

@@ -1,11 +1,11 @@
 """Join of n windows on a common key (Golab 2006, ch. 5): one operator, any probing order.
 
-Every branch keeps its live tuples, chained by key from new to old as in the two-way join. A new
-tuple of one branch probes the others in the global join order: the first branch's chain, for
-each partner the second's, and so on; a combination lives where all its tuples do, and is given
-up as soon as its life is empty. Within an interval each combination is found once: the new
-tuples of branch i meet the old and new tuples of earlier branches and the old ones of later
-branches.
+Every branch keeps its live tuples, found by key as in the two-way join (``join_side``). The new
+tuples of one branch probe the others in the global join order, those of one value together
+(``join_combinations``): the first branch's chain, for each partner the second's, and so on; a
+combination lives where all its tuples do, and is given up as soon as its life is empty. Within an
+interval each combination is found once: the new tuples of branch i meet the old and new tuples of
+earlier branches and the old ones of later branches.
 
 So this is Algorithm 2 when an interval is an instant, with expired tuples dropped at its end;
 Algorithm 3 if they are dropped later, since lives are compared anyway; and for a longer interval
@@ -15,9 +15,12 @@ a negative tuple sets the END of its counterpart, as 5.2.2 suggests for restore 
 
 Changing the order costs nothing: the state is the branches' windows, whatever the order. So the
 rates and numbers of values that are observed are looked at again whenever about a window's worth
-of tuples has come, and the ordering heuristic (5.3.2) is applied to them.
+of tuples has come, and the ordering heuristic (5.3.2) is applied to them. The order is saved, and
+with it what has been observed since it was chosen: whoever goes on from saved state probes as the
+uninterrupted run does, whatever the plan says.
 
-Cost: per new tuple, the partial combinations that the order makes it form.
+Cost: per value of an interval, the partial combinations that the order makes it form; per tuple,
+its results.
 """
 
 from __future__ import annotations
@@ -32,18 +35,18 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import selection_mask
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import helper, likely_room
+from windrow.columns.time_order import time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinSide, renew_coding
+from windrow.operators.join_combinations import CombinationProbe, Combinations
+from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.operators.state.tuple_index import END, EXP, LINK, TS
+from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
-from windrow.windows.chains import older
 
 REVIEW_AFTER = Threshold(1024)
 """The join order is not looked at again before so many tuples have come."""
@@ -51,65 +54,11 @@ WORTH = 0.9
 """An order that is expected to save less than a tenth is not worth a change."""
 
 
-@helper
-def _combine(  # type: ignore[no-untyped-def]
-    at, me, codes, order, heads, lives, bases, whole, since, out, lifetimes
-):
-    """All combinations of the tuples ``at`` of branch ``me`` with one of each other branch.
-
-    ``order`` are the other branches in probing order. ``whole[b]`` leaves out partners of branch
-    b that were withdrawn; only combinations that end after ``since`` count. Compiled once for
-    each number of branches. The answer is how many there are, also beyond the room in ``out``.
-    """
-    depth, count = len(order), 0
-    place = np.empty(depth, np.int64)
-    start, end = np.empty(depth + 1, np.int64), np.empty(depth + 1, np.int64)
-    exp = np.empty(depth + 1, np.int64)
-    for i in range(len(at)):
-        mine = at[i] - bases[me]
-        code = codes[mine]
-        start[0], end[0], exp[0] = (
-            lives[me][mine, TS],
-            lives[me][mine, END],
-            lives[me][mine, EXP],
-        )
-        level = 0
-        place[0] = heads[order[0]][code]
-        while level >= 0:
-            b = order[level]
-            p = place[level]
-            if p < bases[b]:
-                level -= 1
-                continue
-            row = p - bases[b]
-            place[level] = older(p, bases[b], LINK, lives[b])
-            s = max(start[level], lives[b][row, TS])
-            e = min(end[level], lives[b][row, END])
-            if s >= e or e <= since:
-                continue
-            if whole[b] and lives[b][row, END] != lives[b][row, EXP]:
-                continue
-            x = min(exp[level], lives[b][row, EXP])
-            if level + 1 < depth:
-                start[level + 1], end[level + 1], exp[level + 1] = s, e, x
-                if count < len(out):
-                    out[count, b] = p
-                level += 1
-                place[level] = heads[order[level]][code]
-                continue
-            if count < len(out):
-                out[count, b] = p
-                out[count, me] = at[i]
-                lifetimes[count, TS], lifetimes[count, END], lifetimes[count, EXP] = s, e, x
-                if count + 1 < len(out):
-                    for c in range(out.shape[1]):
-                        out[count + 1, c] = out[count, c]
-            count += 1
-    return count
-
-
 class MultiwayJoin:
-    """New tuples of each input probe the others in the global order; nothing is kept of pairs."""
+    """New tuples of each input probe the others in the global order; nothing is kept of pairs.
+
+    ``buckets`` are those of a hash table on each input; none means a chain for each value.
+    """
 
     def __init__(
         self,
@@ -121,17 +70,26 @@ class MultiwayJoin:
         order: Sequence[int],
         schema: pa.Schema,
         scan: bool = False,
+        buckets: int = 0,
     ) -> None:
         self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
-        self.order = tuple(order)
+        self.order, self.buckets = tuple(order), buckets
         self.interner = Interner(self.kinds)
-        self.sides = [JoinSide(*parts, scan) for parts in zip(schemas, patterns, keys, strict=True)]
+        self.sides = [
+            JoinSide(*parts, scan, buckets) for parts in zip(schemas, patterns, keys, strict=True)
+        ]
+        self._finder = CombinationProbe(self.sides, buckets)
         self.now = BEGINNING
         self._since, self._came = BEGINNING, np.zeros(len(self.sides), np.int64)
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        return tuple((side.buffer.kind,) for side in self.sides)
+        return tuple(side.kept for side in self.sides)
+
+    @property
+    def visits(self) -> int:
+        """How many tuples probes have looked at in chains."""
+        return self._finder.visits
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]
@@ -164,60 +122,39 @@ class MultiwayJoin:
         for side, rate in zip(self.sides, rates, strict=True):
             size = max(len(side.buffer), 1)
             values = max(len(np.unique(side.codes.view)), 1)
-            observed.append(WindowedStream(float(rate), size / rate, values, values))
+            buckets = self.buckets or values
+            observed.append(WindowedStream(float(rate), size / rate, values, buckets))
         best = best_order(observed)
         if order_cost(observed, best) < WORTH * order_cost(observed, self.order):
             self.order = best
         self._since, self._came = now, np.zeros(len(self.sides), np.int64)
 
-    def _probe(self, me: int, at: Int64s, whole_before: int) -> tuple[Int64s, Int64s]:
-        """Combinations as positions per branch, and their lives; all withdrawn partners count
-        but those of branches before ``whole_before``."""
-        width = len(self.sides)
-        if not len(at):
-            return np.empty((0, width), np.int64), np.empty((0, 4), np.int64)
-        order = np.array([b for b in self.order if b != me], np.int64)
-        whole = np.arange(width) < whole_before
-        heads = tuple(side.heads for side in self.sides)
-        lives = tuple(side.buffer.life.view for side in self.sides)
-        bases = np.array([side.buffer.base for side in self.sides], np.int64)
-        room = likely_room(2 * len(at) + 64)
-        while True:
-            out, lifetimes = np.empty((room, width), np.int64), np.empty((room, 4), np.int64)
-            codes = self.sides[me].codes.view
-            count = _combine(
-                at, me, codes, order, heads, lives, bases, whole, self.now, out, lifetimes
-            )
-            if count <= room:
-                return self._matching(out[:count], lifetimes[:count])
-            room = count
-
-    def _matching(self, found: Int64s, lifetimes: Int64s) -> tuple[Int64s, Int64s]:
+    def _probe(self, me: int, at: Int64s, whole_before: int) -> Combinations:
+        """Withdrawn partners count, but not those of branches before ``whole_before``."""
+        found = self._finder.find(me, at, self.order, self.now, whole_before, len(self.interner))
         if self.residual is None or not len(found):
-            return found, lifetimes
-        kept = selection_mask(self.residual, self._rows(found))
-        return found[kept], lifetimes[kept]
+            return found
+        return found.at(
+            np.flatnonzero(selection_mask(self.residual, self._rows(found.places)))
+        )
 
-    def _rows(self, found: Int64s) -> pa.RecordBatch:
+    def _rows(self, places: Int64s) -> pa.RecordBatch:
         columns: list[pa.Array] = []
-        for number, side in enumerate(self.sides):
-            columns += side.buffer.rows.take(np.ascontiguousarray(found[:, number])).columns
-        return batch_of(columns, self.schema, len(found))
+        for side, positions in zip(self.sides, places, strict=True):
+            columns += side.buffer.rows.take(positions).columns
+        return batch_of(columns, self.schema, places.shape[1])
 
-    def _emit(
-        self, fresh: Sequence[tuple[Int64s, Int64s]], cut: Sequence[tuple[Int64s, Int64s]]
-    ) -> Delta:
-        found = np.concatenate([f for f, _ in [*fresh, *cut]])
-        lives = np.concatenate([n for _, n in [*fresh, *cut]])
-        coming = sum(len(f) for f, _ in fresh)
-        short = np.flatnonzero(lives[:, END] < lives[:, EXP])
-        at = np.concatenate([np.arange(coming), short])
-        times = np.concatenate([lives[:coming, TS], lives[short, END]])
-        order = np.argsort(times, kind="stable")
-        at = at[order]
+    def _emit(self, fresh: Sequence[Combinations], cut: Sequence[Combinations]) -> Delta:
+        found = Combinations.concatenate([*fresh, *cut])
+        if not len(found):
+            return Delta.empty(self.schema)
+        lives, coming = found.lives, sum(map(len, fresh))
+        short = np.flatnonzero(lives[END] < lives[EXP])
+        times = np.concatenate([lives[TS, :coming], lives[END, short]])
+        order = time_order(times)
+        at = np.concatenate([np.arange(coming), short])[order]
         sign = np.where(order < coming, 1, -1).astype(np.int8)
-        exp = np.ascontiguousarray(lives[at, EXP])
-        return Delta(times[order], exp, sign, self._rows(found[at]))
+        return Delta(times[order], lives[EXP, at], sign, self._rows(np.take(found.places, at, 1)))
 
     def _forget(self, now: int) -> None:
         self.now = now
@@ -232,13 +169,17 @@ class MultiwayJoin:
         return sum(len(side.buffer) for side in self.sides)
 
     def save(self) -> Saved:
-        saved = Saved(meta={"now": self.now})
+        order = {"order": list(self.order), "since": self._since, "came": self._came.tolist()}
+        saved = Saved(meta={"now": self.now, **order})
         for number, side in enumerate(self.sides):
             saved.add(str(number), side.buffer.save())
         return saved
 
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self.now = int(meta["now"])
+        if "order" in meta:  # which older state has not
+            self.order = tuple(map(int, meta["order"]))
+            self._since, self._came = int(meta["since"]), np.array(meta["came"], np.int64)
         for number, side in enumerate(self.sides):
             side.buffer.load(below(str(number), segments), meta[str(number)])
             side.restart(self.interner)

@@ -31,7 +31,7 @@ from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import WORTH_RECODING, JoinSide
+from windrow.operators.join_side import WORTH_RECODING, JoinSide
 from windrow.operators.open_periods import Flips, changes_of, count_and_flip
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput

@@ -20,7 +20,7 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid, int64, ints, ints_out, kernel, likely_room
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinSide, renew_coding
+from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.tuple_index import END, LINK, TS
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept

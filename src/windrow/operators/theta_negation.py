@@ -25,7 +25,8 @@ from windrow.columns.growable import Growable
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import JoinPairs, JoinSide, Pairs
+from windrow.operators.join_pairs import JoinPairs, Pairs
+from windrow.operators.join_side import JoinSide
 from windrow.operators.open_periods import changes_of, count_and_flip
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP

@@ -36,7 +36,7 @@ from windrow.columns.types import ARROW
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
-from windrow.operators.join_pairs import WORTH_RECODING, JoinSide
+from windrow.operators.join_side import WORTH_RECODING, JoinSide
 from windrow.operators.state.tuple_index import END, LINK
 from windrow.operators.top_k import counting_tree, nth_present
 from windrow.plan.expressions import Expression

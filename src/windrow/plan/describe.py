@@ -150,7 +150,14 @@ def _join(node: Join | LastingJoin, _clock: Clock) -> str:
     if not conditions:
         return f"{name} of all pairs"
     text = " AND ".join(render(c, node.schema) for c in conditions)
-    return f"{name} {text}"
+    return f"{name} {text}{_method(node.buckets) if isinstance(node, Join) else ''}"
+
+
+def _method(buckets: int) -> str:
+    """How partners are found, if a hint says it; else each value has a chain of its own."""
+    if buckets < 2:
+        return ", by nested loops" if buckets else ""
+    return f", by hash tables of {buckets:,} buckets"
 
 
 def _multi_join(node: MultiJoin, _clock: Clock) -> str:
@@ -162,7 +169,8 @@ def _multi_join(node: MultiJoin, _clock: Clock) -> str:
     if node.residual is not None:
         equalities.append(render(node.residual, node.schema))
     order = ", ".join(str(branch + 1) for branch in node.order)
-    return f"MultiJoin {' AND '.join(equalities)}, in the order {order}"
+    text = " AND ".join(equalities)
+    return f"MultiJoin {text}, in the order {order}{_method(node.buckets)}"
 
 
 def _negation(node: Negation, _clock: Clock) -> str:

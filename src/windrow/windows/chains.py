@@ -10,6 +10,9 @@ position with ``base``. That comparison is the dirty bit of Golab et al. 2004, 5
 no ring, and no expired tuple has to be kept. It costs O(1) to link a tuple, the length of its ring
 to walk it, and nothing to expire.
 
+Chains may also be those of a hash table with a chosen number of *buckets* (Golab 2006, 5.4): then
+a value's chain is that of its bucket, whoever walks it compares values, and one bucket is a list.
+
 A queue serves where only the oldest tuple of a value is ever wanted: the one that a negative tuple
 withdraws, or that a new one pushes out of the last n. The start and end pointers of a ring (Golab
 et al. 2004, 5.1) are enough to put a tuple behind the newest and to take the oldest out in O(1),
@@ -45,13 +48,19 @@ def older(p, base, column, tuples):  # type: ignore[no-untyped-def]
     return tuples[p - base, column]
 
 
-@kernel(void, ints, ints, int64, ints_out, int64, grid_out)
-def link(codes, at, base, heads, column, tuples):  # type: ignore[no-untyped-def]
+@inline
+def chain_of(code, buckets):  # type: ignore[no-untyped-def]
+    """The chain that has the tuples of a code: one of ``buckets``, or its own if that is 0."""
+    return code % buckets if buckets else code
+
+
+@kernel(void, ints, ints, int64, ints_out, int64, int64, grid_out)
+def link(codes, at, base, heads, buckets, column, tuples):  # type: ignore[no-untyped-def]
     """Put the positions ``at`` at the heads of their rings; ``codes`` are those of all tuples."""
     for i in range(len(at)):
-        code = codes[at[i] - base]
-        tuples[at[i] - base, column] = heads[code]
-        heads[code] = at[i]
+        chain = chain_of(codes[at[i] - base], buckets)
+        tuples[at[i] - base, column] = heads[chain]
+        heads[chain] = at[i]
 
 
 @kernel(int64, ints, ints, int64, int64, grid, ints_out)
@@ -80,26 +89,33 @@ def walk(values: Int64s, heads: Int64s, base: int, column: int, tuples: Int64s) 
 
 
 class Chains:
-    """The rings over an owner's tuples: a code per tuple, a head per code.
+    """The rings over an owner's tuples: a code per tuple, a head per code or per bucket.
 
     The owner has the tuples (``Growable`` with a column for the links) and says when they move.
     """
 
-    def __init__(self) -> None:
-        self.codes = Growable(np.int64)
-        self.heads = fresh(-1)
+    def __init__(self, buckets: int = 0) -> None:
+        self.codes, self.buckets = Growable(np.int64), buckets
+        self.heads = self._no_heads()
+
+    def _no_heads(self) -> Int64s:
+        return np.full(self.buckets, -1, np.int64) if self.buckets else fresh(-1)
 
     def reserve(self, codes: int) -> None:
-        """Make room for so many codes."""
-        self.heads = grow(self.heads, codes, -1)
+        """Make room for so many codes; buckets are as many as they are."""
+        if not self.buckets:
+            self.heads = grow(self.heads, codes, -1)
 
     def link(self, positions: Int64s, tuples: Growable, column: int) -> None:
         """Put tuples, whose codes are known and reserved, at the heads of their rings."""
         if len(positions):
-            link(self.codes.view, positions, tuples.base, self.heads, column, tuples.view)
+            link(
+                self.codes.view, positions, tuples.base, self.heads, self.buckets, column,
+                tuples.view,
+            )  # fmt: skip
 
     def walk(self, values: Int64s, tuples: Growable, column: int) -> Int64s:
-        """The positions of all tuples with these codes."""
+        """The positions of all tuples with these codes, which have chains of their own."""
         return walk(values, self.heads, tuples.base, column, tuples.view)
 
     def unlink(self, base: int, codes: Int64s) -> None:
@@ -110,7 +126,7 @@ class Chains:
 
     def restart(self, base: int, codes: Int64s) -> None:
         """As ``unlink``, under another coding."""
-        self.heads = fresh(-1)
+        self.heads = self._no_heads()
         self.unlink(base, codes)
 
 

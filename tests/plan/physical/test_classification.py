@@ -9,7 +9,7 @@ from windrow.engine.build import operator_for
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.quantiles import Quantile
 from windrow.operators.base import Operator
-from windrow.operators.join_pairs import JoinSide
+from windrow.operators.join_side import JoinSide
 from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,

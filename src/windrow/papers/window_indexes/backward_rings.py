@@ -103,7 +103,7 @@ class BackwardLinks:
         auxiliary.newest[fresh] = np.where(ends >= 0, ends, ~nodes)
         links.extend(len(values), -1)
         at = np.arange(first, first + len(values))
-        link(codes, at, first, auxiliary.newest, 0, links.view[first - links.base :])
+        link(codes, at, first, auxiliary.newest, 0, 0, links.view[first - links.base :])
         steps.link += len(fresh)
         return auxiliary.main_nodes(codes)
 

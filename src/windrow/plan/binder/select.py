@@ -29,6 +29,7 @@ from windrow.plan.binder.from_clause import (
     mixes_internal_windows,
     refuse_internal,
 )
+from windrow.plan.binder.join_buckets import use_buckets
 from windrow.plan.binder.join_clauses import JoinedTables, bind_joins
 from windrow.plan.binder.lag_calls import add_look_backs
 from windrow.plan.binder.not_exists import has_query, select_where_all
@@ -78,6 +79,8 @@ def bind_select(select: Select, context: Context) -> Node:
     scope = replace(joined.scope, times=_times(tables, context))
     select, bounds = find_bounds(select, tables, context)
     plan = _filter_tables(select, tables, joined, context)
+    if select.option is not None:
+        plan = use_buckets(plan, [t.plan for t in tables], select.option)
     if any(map(has_query, _expressions(select))):
         refuse_internal(tables, "a scalar sub-query", select.span)
         if bounds is not None:

@@ -249,6 +249,8 @@ def join(node: Join, model: Model) -> Cost:
         values = (max(values_of(one, left.flow), 1.0), max(values_of(other, right.flow), 1.0))
         share /= max(values)
         buckets = (buckets[0] * values[0], buckets[1] * values[1])
+    if node.buckets:
+        buckets = (float(node.buckets), float(node.buckets))
     sizes = (left.flow.size, right.flow.size)
     scanned = [max(s / b, 1.0) for s, b in zip(sizes, buckets, strict=True)]
     found = share
@@ -305,7 +307,8 @@ def windows_of(node: MultiJoin, model: Model) -> list[WindowedStream]:
     for branch, keys in zip(node.branches, node.keys, strict=True):
         flow = model.of(branch).flow
         values, rate = combined_values(keys, flow), max(flow.inserts, 1e-9)
-        streams.append(WindowedStream(rate, flow.size / rate, values, values))
+        buckets = node.buckets or values
+        streams.append(WindowedStream(rate, flow.size / rate, values, buckets))
     return streams
 
 

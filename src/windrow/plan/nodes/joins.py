@@ -34,9 +34,12 @@ class Join(Matched):
 
     With no keys it is a theta join. A join of two windows is WEAK even if only one of them
     bounds the result's lifetime: a tuple that comes late can meet one that is about to expire.
+    ``buckets`` are those of the hash tables that a hint asks for (Golab 2006, 5.4); one bucket is
+    nested loops, and none a chain for each value. A join with an NRR has none.
     """
 
     residual: Expression | None = None
+    buckets: int = 0
 
     @cached_property
     def schema(self) -> Schema:
@@ -79,13 +82,14 @@ class MultiJoin(Node):
 
     ``keys[i]`` are the key expressions over ``branches[i]``; ``order`` is the global join order,
     as indexes of branches: a new tuple of one branch probes the others in this order. Columns
-    stand in the order of ``branches``, whatever the join order.
+    stand in the order of ``branches``, whatever the join order. ``buckets`` are as in a Join.
     """
 
     branches: tuple[Node, ...]
     keys: tuple[tuple[Expression, ...], ...]
     order: tuple[int, ...]
     residual: Expression | None = None
+    buckets: int = 0
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -173,7 +177,11 @@ def _cast_to(expression: Expression, kind: Type) -> Expression:
 
 
 def join_of(
-    left: Node, right: Node, conditions: Sequence[Expression], span: Span | None = None
+    left: Node,
+    right: Node,
+    conditions: Sequence[Expression],
+    span: Span | None = None,
+    buckets: int = 0,
 ) -> Join:
     """The join of two plans under conditions over the joined row."""
     width = len(left.schema)
@@ -188,7 +196,7 @@ def join_of(
             left_keys.append(key[0])
             right_keys.append(key[1])
     residual = conjunction(tuple(rest))
-    return Join(left, right, tuple(left_keys), tuple(right_keys), residual, span=span)
+    return Join(left, right, tuple(left_keys), tuple(right_keys), residual, buckets, span=span)
 
 
 def difference_of(left: Node, right: Node, span: Span | None = None) -> Negation:

@@ -43,7 +43,14 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends
 from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
-from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
+from windrow.plan.physical.state_kinds import (
+    BucketKind,
+    BufferKind,
+    Expiry,
+    Kept,
+    Structure,
+    buffer_kind,
+)
 from windrow.plan.strategy import Strategy
 
 NOTHING: Kept = ()
@@ -92,7 +99,12 @@ def _join(node: Join, position: int, scan: bool) -> Kept:
         return NOTHING
     if is_nrr(node.inputs[position]):
         return (buffer_kind(UpdatePattern.STRICT),)
-    return _live(node, position, scan)
+    return _joined(node, position, scan)
+
+
+def _joined(node: Join | MultiJoin, position: int, scan: bool) -> Kept:
+    live = _live(node, position, scan)
+    return (*live, BucketKind(node.buckets)) if node.buckets else live
 
 
 def _lasting_join(node: LastingJoin, position: int, scan: bool) -> Kept:
@@ -187,7 +199,7 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         Every: _pending,
         Join: _join,
         LastingJoin: _lasting_join,
-        MultiJoin: _live,
+        MultiJoin: _joined,
         Negation: _negation,
         GroupBy: _groups,
         SharedGroupBy: lambda node, _, __: kept_for_many(node),

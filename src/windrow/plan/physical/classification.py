@@ -146,7 +146,7 @@ def _to_stream(node: ToStream, position: int, _strategy: Strategy) -> Classifica
 def _join(node: Join, position: int, _strategy: Strategy) -> Classification:
     if is_nrr(node.inputs[1 - position]):
         return Classification(_mode(node, again=False), Incrementality.INCREMENTAL)
-    by_value = bool(node.left_keys)
+    by_value = bool(node.left_keys) and not node.buckets  # which mix values
     return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value)
 
 
@@ -156,7 +156,8 @@ def _lasting_join(node: LastingJoin, _position: int, _strategy: Strategy) -> Cla
 
 
 def _multi_join(node: MultiJoin, _position: int, _strategy: Strategy) -> Classification:
-    return Classification(_mode(node, again=True), Incrementality.NEEDS_TUPLES, by_value=True)
+    mode, by_value = _mode(node, again=True), not node.buckets
+    return Classification(mode, Incrementality.NEEDS_TUPLES, by_value)
 
 
 def _top(node: TopK | SharedTop, position: int, _strategy: Strategy) -> Classification:

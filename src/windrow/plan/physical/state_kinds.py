@@ -64,6 +64,22 @@ class Structure(Enum):
 
 
 @dataclass(frozen=True)
+class BucketKind:
+    """The hash table of a join with a chosen number of ``buckets``; one is nested loops.
+
+    >>> str(BucketKind(16)), str(BucketKind(1))
+    ('hash table of 16 buckets', 'list for nested loops')
+    """
+
+    buckets: int
+
+    def __str__(self) -> str:
+        if self.buckets == 1:
+            return "list for nested loops"
+        return f"hash table of {self.buckets:,} buckets"
+
+
+@dataclass(frozen=True)
 class SubWindowKind:
     """``count`` sub-windows of a window that slides, each ``of`` something by group.
 
@@ -82,7 +98,7 @@ class SubWindowKind:
         return f"{self.count:,} sub-window{'' if self.count == 1 else 's'} of {self.of}{bound}"
 
 
-State = BufferKind | Structure | Expiry | SubWindowKind
+State = BufferKind | BucketKind | Structure | Expiry | SubWindowKind
 Kept = tuple[State, ...]
 """What is kept of one input; empty if nothing is."""
 

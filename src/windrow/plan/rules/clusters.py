@@ -26,11 +26,15 @@ from windrow.plan.nodes.relational import project
 
 @dataclass(frozen=True)
 class Cluster:
-    """``conditions`` are over the rows of all branches side by side; so are ``outputs``."""
+    """``conditions`` are over the rows of all branches side by side; so are ``outputs``.
+
+    All joins of a cluster have the same number of ``buckets``.
+    """
 
     branches: tuple[Node, ...]
     conditions: tuple[Expression, ...]
     outputs: tuple[int, ...]
+    buckets: int = 0
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -51,7 +55,7 @@ class Cluster:
 
 def cluster(node: Node) -> Cluster:
     """The joins at the top of the plan; a plan that is no join is a cluster of itself."""
-    found = _cluster(node)
+    found = _cluster(node, _buckets_of(node))
     names = [field.name for branch in found.branches for field in branch.schema]
     conditions = tuple(
         replace_columns(c, lambda column: replace(column, name=names[column.index]))
@@ -60,19 +64,31 @@ def cluster(node: Node) -> Cluster:
     return replace(found, conditions=tuple(dict.fromkeys(conditions)))
 
 
-def _cluster(node: Node) -> Cluster:
+def _buckets_of(node: Node) -> int:
+    """The number of buckets of the join at the top, if there is one."""
+    while isinstance(node, Projection) and passes_columns_on(node):
+        node = node.input
+    return node.buckets if isinstance(node, Join) else 0
+
+
+def _cluster(node: Node, buckets: int) -> Cluster:
     if isinstance(node, Projection) and passes_columns_on(node):
-        inner = _cluster(node.input)
+        inner = _cluster(node.input, buckets)
         places = [c.expression.index for c in node.columns if isinstance(c.expression, Column)]
-        return Cluster(inner.branches, inner.conditions, tuple(inner.outputs[i] for i in places))
-    if not isinstance(node, Join) or is_nrr(node.left) or is_nrr(node.right):
-        return Cluster((node,), (), tuple(range(len(node.schema))))
-    left, right = _cluster(node.left), _cluster(node.right)
+        return replace(inner, outputs=tuple(inner.outputs[i] for i in places))
+    if not isinstance(node, Join) or _stands_alone(node, buckets):
+        return Cluster((node,), (), tuple(range(len(node.schema))), buckets)
+    left, right = _cluster(node.left, buckets), _cluster(node.right, buckets)
     width = left.starts[-1]
     outputs = left.outputs + tuple(width + i for i in right.outputs)
     own = tuple(move_columns(c, outputs) for c in conditions_of(node))
     lifted = tuple(shift_columns(c, width) for c in right.conditions)
-    return Cluster(left.branches + right.branches, left.conditions + lifted + own, outputs)
+    conditions = left.conditions + lifted + own
+    return Cluster(left.branches + right.branches, conditions, outputs, buckets)
+
+
+def _stands_alone(node: Join, buckets: int) -> bool:
+    return is_nrr(node.left) or is_nrr(node.right) or node.buckets != buckets
 
 
 def passes_columns_on(node: Projection) -> bool:
@@ -98,7 +114,7 @@ def rebuild_joins(found: Cluster, order: Sequence[int], schema: Schema, span: Sp
         taken.add(branch)
         usable = [c for needed, c in rest if needed <= taken]
         rest = [(needed, c) for needed, c in rest if not needed <= taken]
-        plan = join_of(plan, found.branches[branch], usable, span)
+        plan = join_of(plan, found.branches[branch], usable, span, found.buckets)
     return project_places(plan, [places[i] for i in found.outputs], schema, span)
 
 

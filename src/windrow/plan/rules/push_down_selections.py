@@ -118,9 +118,11 @@ def _push_into_join(node: Join | LastingJoin, parts: Parts) -> Node:
         else:
             above.append(part)
     sides = _push(node.left, tuple(left)), _push(node.right, tuple(right))
-    join: Node = join_of(*sides, both, node.span)
+    join: Node
     if isinstance(node, LastingJoin):
         join = lasting_join_of(*sides, both, node.stamps, node.span)
+    else:
+        join = join_of(*sides, both, node.span, node.buckets)
     return _filter(join, tuple(above))
 
 

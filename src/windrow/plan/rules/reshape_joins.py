@@ -43,7 +43,8 @@ def flatten_joins(node: Node) -> Iterator[Node]:
         for b in range(len(found.branches))
     )
     order = tuple(range(len(found.branches)))
-    join = MultiJoin(found.branches, per_branch, order, conjunction(rest), span=node.span)
+    others, buckets = conjunction(rest), found.buckets
+    join = MultiJoin(found.branches, per_branch, order, others, buckets, span=node.span)
     yield project_places(join, found.outputs, node.schema, node.span)
 
 
