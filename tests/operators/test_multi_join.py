@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -56,3 +58,43 @@ def test_the_order_follows_the_rates_and_the_answer_does_not_depend_on_it() -> N
             orders.append(join.order)
     assert len(orders) >= 2
     assert orders[-1] != worst
+
+
+def equal_tuples(now: int, sizes: tuple[int, ...]) -> dict[str, Delta]:
+    found = {}
+    for number, size in enumerate(sizes):
+        ts, kinds = np.full(size, now), (pa.int64(), pa.int32(), pa.int64())
+        columns = (ts, np.ones(size), np.arange(size))
+        arrays = [pa.array(c).cast(kind) for c, kind in zip(columns, kinds, strict=True)]
+        batch = pa.RecordBatch.from_arrays(arrays, ["ts", "k", "a"])
+        found[f"s{number}"] = Delta.insertions(ts, batch)
+    return found
+
+
+@pytest.mark.parametrize("buckets", [0, 1, 5])
+def test_a_group_of_equal_tuples_visits_its_partners_once(buckets: int) -> None:
+    """Each of 50 equal tuples meets 20 tuples of the second branch, and with each of these 3 of
+    the third: a tuple takes 20 + 20 x 3 steps, and 50 take as many."""
+    pipeline = Pipeline(replace(plan((1, 2, 0)), buckets=buckets))
+    join = pipeline.operators[-1]
+    pipeline.process(equal_tuples(0, (0, 20, 3)), 0)
+    before = join.visits
+    answer = pipeline.process(equal_tuples(1, (50, 0, 0)), 1)
+    assert len(answer) == 50 * 20 * 3
+    assert 80 <= join.visits - before <= 160  # twice if results did not fit
+
+
+def test_whoever_goes_on_probes_in_the_saved_order() -> None:
+    rng = np.random.default_rng(3)
+    parts = [interval(rng, step * 10, (120, 6, 6)) for step in range(60)]
+    whole, first, planned = (Pipeline(plan(order)) for order in ((2, 0, 1), (2, 0, 1), (0, 1, 2)))
+    for step, part in enumerate(parts):
+        now = step * 10 + 9
+        expected = combinations(whole.process(part, now))
+        running = first if step < 30 else planned
+        if step == 30:
+            saved = first.save()
+            assert first.operators[-1].order not in ((2, 0, 1), (0, 1, 2))
+            planned.load(saved.put, saved.meta)
+        assert combinations(running.process(part, now)) == expected
+        assert running.operators[-1].order == whole.operators[-1].order

@@ -154,6 +154,8 @@ class Select:
     internal: bool = False
     looks_back: bool = False
     """Whether a LAG is among its items."""
+    option: str = ""
+    """How its joins find partners; CQL only, since it changes no answer."""
 
     @property
     def columns(self) -> Columns:
@@ -194,6 +196,8 @@ class Select:
             parts.append(f"HAVING {self.having.cql}")
         if self.top is not None:
             parts.append(self.top.cql)
+        if self.option:
+            parts.append(f"OPTION ({self.option})")
         return " ".join(parts)
 
 

@@ -253,6 +253,12 @@ MORE_SAMPLES: dict[str, Program] = {
     "join of three on one key": ask(joined(STAR, Range(3), Range(4), Range(5))),
     "join of three on one key, rows between": ask(joined(STAR, Range(3), Rows(5), Range(5))),
     "join of four on one key": ask(FOUR),
+    "join by a hash table": ask(
+        replace(joined("X.k = Y.k AND X.a < Y.a", Range(5), Rows(7)), option="HASH JOIN 2")
+    ),
+    "join of three by nested loops": ask(
+        replace(joined(STAR, Range(3), Rows(5), Range(5)), option="NESTED LOOPS")
+    ),
     "views over views over views": ask(over_view(THIRD, None), FIRST, SECOND, THIRD),
     "join of internal and external": ask(internally(joined(EQUAL, Range(9), Range(3)), 1)),
     "join of external and internal now": ask(internally(joined(EQUAL, Now(), Range(8)), 0)),

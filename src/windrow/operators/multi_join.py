@@ -134,9 +134,7 @@ class MultiwayJoin:
         found = self._finder.find(me, at, self.order, self.now, whole_before, len(self.interner))
         if self.residual is None or not len(found):
             return found
-        return found.at(
-            np.flatnonzero(selection_mask(self.residual, self._rows(found.places)))
-        )
+        return found.at(np.flatnonzero(selection_mask(self.residual, self._rows(found.places))))
 
     def _rows(self, places: Int64s) -> pa.RecordBatch:
         columns: list[pa.Array] = []

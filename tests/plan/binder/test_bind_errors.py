@@ -26,6 +26,11 @@ CASES = [
     ("SELECT k FROM s [PARTITION BY k, s.kk ROWS 3]", "s.kk", "no column kk in s; did you mean k?"),
     ("SELECT k FROM s [PARTITION BY q.k ROWS 3] AS x", "q.k", "no table here is called q"),
     ("SELECT * FROM (SELECT x.k FROM s AS x) [PARTITION BY x.k ROWS 1]", "x.k", "is called x"),
+    # how joins find partners
+    ("SELECT k FROM s [NOW] WHERE k > 1 OPTION (NESTED LOOPS)", "OPTION (NESTED LOOPS)",
+     "expected such a join in FROM and WHERE; found none"),
+    ("SELECT s.k FROM s [NOW], t [NOW] WHERE s.k < t.k OPTION (HASH JOIN 4)",
+     "OPTION (HASH JOIN 4)", "by equal values"),
     # answers in bounded space
     ("SELECT APPROXIMATE SUM(a) FROM s [RANGE 9 SLIDE 3]", "APPROXIMATE SUM(a)",
      "SUM is exact in a few numbers for each sub-window"),
