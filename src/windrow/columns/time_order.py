@@ -2,8 +2,8 @@
 
 Operators put what comes beside what goes, each in order of time: numpy's stable sort merges such
 runs in one pass. Expiries of join results, and pairs that an interval forms within itself, are in
-no order. For many of those a radix sort costs a fixed number of passes, two to four for what an
-interval spans, where comparing costs one for each doubling.
+no order. For many of those a radix sort costs a fixed number of passes, one to four for what an
+interval spans, where merging costs one for each doubling of the number of runs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from windrow.core.thresholds import Threshold
 
 MANY = Threshold(1_000)
 """Instants that are worth the tables of a radix sort."""
-LONG_RUN = 8
-"""Instants in a run, on average, from which on merging is faster."""
+PASSES_PER_MERGE = 2
+"""How many passes a radix sort makes while runs are merged two by two once."""
+TABLES = 2
+"""What its tables cost it besides, in passes."""
 DIGIT = 11
 """Bits of a digit: the counts of one pass stay in the processor's first cache."""
 
@@ -68,8 +70,9 @@ def time_order(times: Int64s) -> Int64s:
     """
     if len(times) > MANY.value:
         least, greatest, descents = _shape(times)
-        # The difference has to be a 64-bit integer too.
-        if descents * LONG_RUN > len(times) and greatest - least < 1 << 62:
+        span = greatest - least  # which has to be a 64-bit integer too
+        passes = -(-span.bit_length() // DIGIT)
+        if span < 1 << 62 and PASSES_PER_MERGE * descents.bit_length() > passes + TABLES:
             places: Int64s = _sort_by_digits(times, least, greatest)
             return places
     return np.argsort(times, kind="stable")

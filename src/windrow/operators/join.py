@@ -59,7 +59,7 @@ class WindowJoin:
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        return (self.left.kept, self.right.kept)
+        return (self.left.state, self.right.state)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         left, right, pairing = self.left, self.right, self.pairing

@@ -34,6 +34,9 @@ WORTH_RECODING = Threshold(4096)
 """Codes of keys, beyond four per tuple, that are not worth giving all tuples new ones."""
 
 
+NOBODY: Int64s = np.empty(0, np.int64)
+
+
 class JoinSide:
     """One input's live tuples, their key codes and the rings over them."""
 
@@ -49,7 +52,7 @@ class JoinSide:
         self.rings, self.buckets = Chains(buckets), buckets
 
     @property
-    def kept(self) -> Kept:
+    def state(self) -> Kept:
         """What it keeps, in the words of EXPLAIN."""
         kind = self.buffer.kind
         return (kind, BucketKind(self.buckets)) if self.buckets else (kind,)
@@ -69,6 +72,8 @@ class JoinSide:
 
         Positions of the new ones, and of older ones that were withdrawn.
         """
+        if not len(delta):
+            return NOBODY, NOBODY
         keys = [evaluate(k, delta.rows) for k in self.keys]
         nulls = np.zeros(len(delta), np.bool_)
         for key in keys:

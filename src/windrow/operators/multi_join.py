@@ -40,7 +40,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
-from windrow.operators.join_combinations import CombinationProbe, Combinations
+from windrow.operators.join_combinations import CombinationProbe
 from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP, TS
@@ -80,11 +80,11 @@ class MultiwayJoin:
         ]
         self._finder = CombinationProbe(self.sides, buckets)
         self.now = BEGINNING
-        self._since, self._came = BEGINNING, np.zeros(len(self.sides), np.int64)
+        self._since, self._came = BEGINNING, [0] * len(self.sides)
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        return tuple(side.kept for side in self.sides)
+        return tuple(side.state for side in self.sides)
 
     @property
     def visits(self) -> int:
@@ -95,64 +95,66 @@ class MultiwayJoin:
         added = [s.add(d, self.interner) for s, d in zip(self.sides, inputs, strict=True)]
         for side in self.sides:
             side.rings.reserve(len(self.interner))
+        found = self._finder
+        found.start(len(self.interner))
         # Until the new ones are linked, chains lead to old tuples only.
-        cut = [
-            self._probe(number, gone, whole_before=number) for number, (_, gone) in enumerate(added)
-        ]
-        fresh = []
+        for number, (_, gone) in enumerate(added):
+            found.find(number, gone, self.order, self.now, whole_before=number)
+        going = len(found)
         for number, (new, _) in enumerate(added):
-            fresh.append(self._probe(number, new, whole_before=0))
+            found.find(number, new, self.order, self.now, whole_before=0)
             self.sides[number].link(new, len(self.interner))
-        answer = self._emit(fresh, cut)
+        answer = self._emit(going)
         self._forget(now)
-        self._review(np.array([len(new) for new, _ in added]), now)
+        self._review([len(new) for new, _ in added], now)
         return answer
 
-    def _review(self, came: Int64s, now: int) -> None:
+    def _review(self, came: Sequence[int], now: int) -> None:
         """Choose the join order anew, once enough tuples have come since it was last chosen."""
         if self._since == BEGINNING:
             self._since = now
             return
-        self._came += came
-        held = sum(len(side.buffer) for side in self.sides)
-        if int(self._came.sum()) < max(held, REVIEW_AFTER.value) or now == self._since:
+        self._came = [before + new for before, new in zip(self._came, came, strict=True)]
+        if sum(self._came) < max(self.size(), REVIEW_AFTER.value) or now == self._since:
             return
-        rates = np.maximum(self._came / (now - self._since), 1e-9)
         observed = []
-        for side, rate in zip(self.sides, rates, strict=True):
+        for side, number in zip(self.sides, self._came, strict=True):
+            rate = max(number / (now - self._since), 1e-9)
             size = max(len(side.buffer), 1)
             values = max(len(np.unique(side.codes.view)), 1)
             buckets = self.buckets or values
-            observed.append(WindowedStream(float(rate), size / rate, values, buckets))
+            observed.append(WindowedStream(rate, size / rate, values, buckets))
         best = best_order(observed)
         if order_cost(observed, best) < WORTH * order_cost(observed, self.order):
             self.order = best
-        self._since, self._came = now, np.zeros(len(self.sides), np.int64)
+        self._since, self._came = now, [0] * len(self.sides)
 
-    def _probe(self, me: int, at: Int64s, whole_before: int) -> Combinations:
-        """Withdrawn partners count, but not those of branches before ``whole_before``."""
-        found = self._finder.find(me, at, self.order, self.now, whole_before, len(self.interner))
-        if self.residual is None or not len(found):
-            return found
-        return found.at(np.flatnonzero(selection_mask(self.residual, self._rows(found.places))))
+    def _emit(self, going: int) -> Delta:
+        """The combinations that came, and as withdrawn the first ``going`` and those cut short."""
+        found = self._finder
+        if len(found) and self.residual is not None:
+            places, _, _ = found.arrange(np.arange(len(found)))
+            kept = np.flatnonzero(selection_mask(self.residual, self._rows(places)))
+            found.keep(kept)
+            going = int(np.searchsorted(kept, going))
+        if not len(found):
+            return Delta.empty(self.schema)
+        if not found.short:
+            order = time_order(found.life(TS))
+            places, ts, exp = found.arrange(order)
+            return Delta(ts, exp, np.ones(len(order), np.int8), self._rows(places))
+        short = np.flatnonzero(found.life(END) < found.life(EXP))
+        times = np.concatenate([found.life(TS)[going:], found.life(END)[short]])
+        order, coming = time_order(times), len(found) - going
+        places, _, exp = found.arrange(np.concatenate([np.arange(going, len(found)), short])[order])
+        sign = np.where(order < coming, np.int8(1), np.int8(-1))
+        return Delta(times[order], exp, sign, self._rows(places))
 
     def _rows(self, places: Int64s) -> pa.RecordBatch:
         columns: list[pa.Array] = []
         for side, positions in zip(self.sides, places, strict=True):
             columns += side.buffer.rows.take(positions).columns
         return batch_of(columns, self.schema, places.shape[1])
-
-    def _emit(self, fresh: Sequence[Combinations], cut: Sequence[Combinations]) -> Delta:
-        found = Combinations.concatenate([*fresh, *cut])
-        if not len(found):
-            return Delta.empty(self.schema)
-        lives, coming = found.lives, sum(map(len, fresh))
-        short = np.flatnonzero(lives[END] < lives[EXP])
-        times = np.concatenate([lives[TS, :coming], lives[END, short]])
-        order = time_order(times)
-        at = np.concatenate([np.arange(coming), short])[order]
-        sign = np.where(order < coming, 1, -1).astype(np.int8)
-        return Delta(times[order], lives[EXP, at], sign, self._rows(np.take(found.places, at, 1)))
 
     def _forget(self, now: int) -> None:
         self.now = now
@@ -167,7 +169,7 @@ class MultiwayJoin:
         return sum(len(side.buffer) for side in self.sides)
 
     def save(self) -> Saved:
-        order = {"order": list(self.order), "since": self._since, "came": self._came.tolist()}
+        order = {"order": list(self.order), "since": self._since, "came": self._came}
         saved = Saved(meta={"now": self.now, **order})
         for number, side in enumerate(self.sides):
             saved.add(str(number), side.buffer.save())
@@ -177,7 +179,7 @@ class MultiwayJoin:
         self.now = int(meta["now"])
         if "order" in meta:  # which older state has not
             self.order = tuple(map(int, meta["order"]))
-            self._since, self._came = int(meta["since"]), np.array(meta["came"], np.int64)
+            self._since, self._came = int(meta["since"]), list(map(int, meta["came"]))
         for number, side in enumerate(self.sides):
             side.buffer.load(below(str(number), segments), meta[str(number)])
             side.restart(self.interner)
