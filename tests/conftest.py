@@ -7,13 +7,18 @@ No test waits for the disk. What a sync is for, no test in a process can bring a
 forget what was not synced can (``tests/archive/support/disks.py``, ``tests/result_files/disk.py``).
 
 With ``-n 2`` all files with tests that start Spark go to one process, so that it is started once,
-and the others are dealt out one by one.
+and the others are dealt out one by one, those that take long first, so that no process ends much
+later than the other.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +41,10 @@ STARTING_SPARK = (
     "tests/conformance/test_conformance.py",
 )
 """Where tests are that start Spark."""
+ASKS_FOR_SPARK = re.compile(r"[(,]\s*spark\b[,:)]|^\s+spark[,:]|mark\.spark", re.MULTILINE)
+"""In a file of theirs: the fixture, or the mark."""
+PROPERTY = 50
+"""How many times as long a test takes that Hypothesis repeats."""
 
 settings.register_profile(
     "ci",
@@ -54,17 +63,38 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@cache
+def share_of(file: str) -> str:
+    """What must be in one process: all files that start Spark, or one file."""
+    if file.startswith(STARTING_SPARK):
+        text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+        return "spark" if ASKS_FOR_SPARK.search(text) else file
+    return file
+
+
 class Shares(LoadScopeScheduling):
     """Tests that need Spark are one share, those of any other file another."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return "spark" if file.startswith(STARTING_SPARK) else file
+        return share_of(nodeid.partition("::")[0])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In a process of several: long shares first, and that of Spark before all others."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    weights: Counter[str] = Counter()
+    shares = {item: share_of(item.nodeid.partition("::")[0]) for item in items}
+    for item, share in shares.items():
+        repeated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        weights[share] += PROPERTY if repeated else 1
+    items.sort(key=lambda item: (shares[item] != "spark", -weights[shares[item]], shares[item]))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Shares:
-    """How tests are shared out among the processes of ``-n``."""
+    """How tests are shared out among the processes of ``-n``: in the order that they are in."""
+    config.option.loadscopereorder = False
     return Shares(config, log)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 
-import duckdb
 import pyarrow as pa
 
 from tests.oracle.bags import History, emitted, row
 from tests.oracle.blocks import RESTORING, Body, Columns, Combined, Negation, Output, Select, Source
+from tests.oracle.database import empty_database
 from tests.oracle.queries import Program, Relation, Stream, View, in_arrival_order
 from tests.oracle.windows import Row, Window
 
@@ -56,8 +56,7 @@ def bags(program: Program) -> History:
 
 def asked(program: Program, sql: str) -> History:
     """What SQL over the program's streams, relations and views gives as ``(t, ...)``."""
-    with duckdb.connect() as db:
-        db.execute("SET error_on_division_by_zero = false; SET threads = 1")
+    with empty_database() as db:
         instants = range(program.first, program.horizon + 1)
         span = f"range({instants.start}, {instants.stop})"
         db.execute(f"CREATE TABLE instants AS SELECT range AS t FROM {span}")
