@@ -18,7 +18,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
-from windrow.engine.late_start import LateStart, late_start
+from windrow.engine.late_start import LateStart, fill_points, late_start
 from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
@@ -213,7 +213,7 @@ class Embedded:
         timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
         relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
         now = max([self.inputs.time(streams), *relations])
-        return late_start(plan, windows, missed, timestamps, now)
+        return late_start(fill_points(plan), windows, missed, timestamps, now)
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
         """Put a relation, and the queries over it, on the clock of its first updates."""

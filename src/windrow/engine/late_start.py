@@ -172,7 +172,7 @@ class LateStart:
 
 
 def late_start(
-    plan: Node,
+    points: Sequence[FillPoint] | None,
     windows: Sequence[LiveWindow],
     missed: Mapping[str, int],
     timestamps: Mapping[str, int],
@@ -180,12 +180,12 @@ def late_start(
 ) -> LateStart | None:
     """How a plan starts at ``now`` whose streams have ``missed`` rows up to some instants.
 
-    None if it has missed nothing. ``timestamps`` are the columns of streams that say when a tuple
-    came.
+    None if it has missed nothing. ``points`` are those of the plan (``fill_points``), or of what it
+    is cut into; those of one number are filled with the same tuples. ``timestamps`` are the columns
+    of streams that say when a tuple came.
     """
     if not missed:
         return None
-    points = fill_points(plan)
     if points is None:
         return LateStart({}, FOREVER, now, missed)
     fills: dict[int, Choice] = {}

@@ -132,8 +132,13 @@ class Choice:
 
     def insertions(self, tuples: Delta, schema: pa.Schema) -> Delta:
         """The same as tuples of the wanted columns, which come when they came."""
-        held = self._selected(self._in_window(tuples).sorted())
-        return Delta.insertions(held.ts, batch_of(self._columns(held), schema, len(held)))
+        held = self.derive(self._in_window(tuples).sorted(), schema)
+        return Delta.insertions(held.ts, held.rows)
+
+    def derive(self, tuples: Delta, schema: pa.Schema) -> Delta:
+        """Tuples of the held columns as such of the wanted ones, of those that are wanted."""
+        held = self._selected(tuples)
+        return held.with_rows(batch_of(self._columns(held), schema, len(held)))
 
     def _selected(self, held: Delta) -> Delta:
         predicate = conjunction(self.derivation.conditions)

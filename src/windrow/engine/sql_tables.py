@@ -188,7 +188,7 @@ def _view(
     latest = max((w.now for w in windows if w.contents.stream in streams), default=BEGINNING)
     stamps = {n: d.timestamp for n, d in streams.items() if isinstance(d, StreamDeclaration)}
     missed = dict.fromkeys(streams, latest)
-    start = late_start(pipeline.plan, windows, missed, stamps, latest)
+    start = late_start(fill_points(pipeline.plan), windows, missed, stamps, latest)
     if start is None:  # it reads relations only
         start = LateStart({}, BEGINNING, latest, {})
     reached = [choice.window.now for choice in start.fills.values()]

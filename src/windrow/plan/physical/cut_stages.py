@@ -97,7 +97,12 @@ def cut_into_stages(plan: Node, strategy: Strategy = Strategy.UPA) -> tuple[Stag
     What the strategy changes in a plan it changes before the cut: a stage must know of negative
     tuples that another one sends.
     """
-    return _StageBuilder().cut(apply_strategy(_lower_below_windows(plan), strategy))
+    return _StageBuilder().cut(plan_of_stages(plan, strategy))
+
+
+def plan_of_stages(plan: Node, strategy: Strategy = Strategy.UPA) -> Node:
+    """The plan that is cut."""
+    return apply_strategy(_lower_below_windows(plan), strategy)
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,11 @@ def with_schedule(
     return _scheduled(group, options.policy, delay, names)
 
 
-def schedule_again(group: SharedSynopses) -> SharedSynopses:
-    """The group scheduled as it was, if it was, after queries have come or gone."""
+def schedule_again(group: SharedSynopses, names: Sequence[str] = ()) -> SharedSynopses:
+    """The group scheduled as it was, if it was, after queries have come or gone; ``names`` as
+    above."""
     known = group.plan.schedule
-    return group if known is None else _scheduled(group, known.policy, known.max_delay)
+    return group if known is None else _scheduled(group, known.policy, known.max_delay, names)
 
 
 def _scheduled(

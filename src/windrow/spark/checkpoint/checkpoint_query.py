@@ -54,8 +54,8 @@ from windrow.spark.checkpoint.query_directory import fingerprint_of, read_home
 from windrow.spark.checkpoint.query_groups import Group, groups_of
 from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
+    missed_by,
     newest_version,
-    pushed_before,
     saved_shared_summaries,
     saved_summaries,
     saved_windows,
@@ -217,7 +217,7 @@ class CheckpointTables:
         if fingerprint_of(stages, inputs, strategy) != fingerprint:
             return None
         stages = cut_into_stages(with_cut(plan, home.layout.cut), strategy)
-        return SavedJob(query.name, place.number, stages, strategy, pushed_before(place.home))
+        return SavedJob(query.name, place.number, stages, strategy, missed_by(place.home, job.name))
 
 
 def _sources_of(request: Request, catalog: Catalog) -> Iterator[str]:

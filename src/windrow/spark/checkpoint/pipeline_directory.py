@@ -4,29 +4,32 @@ pipeline.json       who runs in it: the number of a job is its place in the list
 spark/              Spark's offsets and commits
 state/              the state of stages (``windrow.spark.stage.state_files``)
 exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.blobs``)
+fills/              what jobs that came later begin with (``windrow.spark.checkpoint.late_fill``)
 streams/<name>.log  the file log of each stream
 streams/<name>/     of text the rows that a micro-batch reads (``windrow.spark.source.text_spool``),
                     of a relation its updates (``windrow.spark.source.relation_updates``)
 inboxes.json        of a connection: from where its inboxes are read
 status.json         how the last run is doing (``windrow.spark.checkpoint.run_record``)
 
-Jobs that start together on one clock make a pipeline. A job that comes later begins another one,
-since it reads its streams from their beginning. One that stays behind while the others go on, since
-it failed or the script no longer has it, has *left*, and its state stays as it was then; if it
-comes back it goes on from there in a pipeline of its own (``pipeline_members``).
+Jobs that start together on one clock make a pipeline. A job that comes later joins it if the others
+hold what it would have by then, or if it cannot read what it missed anyway; otherwise it begins
+another one, and reads its streams from their beginning. One that stays behind while the others go
+on, since it failed or the script no longer has it, has *left*, and its state stays as it was then;
+if it comes back it goes on from there in a pipeline of its own (``pipeline_members``).
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
+from windrow.core.time import BEGINNING
 from windrow.object_store.object_path import ObjectPath
 from windrow.object_store.shared_place import shared_directory, shared_place
 from windrow.result_files.atomic_files import publish, read_record
@@ -34,6 +37,7 @@ from windrow.spark.source.file_log import last_batch_in, next_batch
 from windrow.spark.stage.state_files import StateCommits, Version
 
 PIPELINE = "pipeline.json"
+FILLS = "fills"
 PREFIX = "pipeline-"
 VERSION = 5
 """Of everything in a checkpoint; one of another version is refused."""
@@ -41,14 +45,35 @@ REMEDY = "restore it, or choose a new directory with --checkpoint"
 
 
 @dataclass(frozen=True)
+class Joined:
+    """How a job came to a pipeline that had run: it takes part in micro-batches after ``after``.
+
+    Its answer begins at ``begins``, and is complete from ``complete_from`` on. In its first
+    micro-batch it is filled with tuples up to ``closed`` and with those that waited, which are in
+    ``files`` of ``fills/`` by the names of its edges, of ``size`` bytes; the ``times`` are those of
+    its streams by then, and of these all tuples after ``since`` are there.
+    """
+
+    after: int
+    closed: int = BEGINNING
+    begins: int = BEGINNING
+    complete_from: int | None = None
+    size: int = 0
+    since: Mapping[str, int] = field(default_factory=dict)
+    times: Mapping[str, list[int]] = field(default_factory=dict)
+    files: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class PipelineHome:
     """See the module. ``members`` are the directories of jobs, None for one that is gone for good;
-    those in ``left`` have stayed behind."""
+    those in ``left`` have stayed behind, those ``joined`` have come later."""
 
     directory: Path
     run: str
     members: tuple[str | None, ...]
     left: frozenset[str] = frozenset()
+    joined: Mapping[str, Joined] = field(default_factory=dict)
 
     @property
     def spark(self) -> Path:
@@ -62,6 +87,11 @@ class PipelineHome:
     @property
     def state(self) -> Path:
         return self.place_for_tasks / "state"
+
+    @property
+    def fills(self) -> Path:
+        """What jobs that came later are filled with, in files that tasks read."""
+        return self.place_for_tasks / FILLS
 
     @property
     def exchange(self) -> Path:
@@ -119,7 +149,8 @@ class PipelineHome:
 
     def batch_of(self, member: str) -> int:
         """The last micro-batch that is part of a job's state, -1 if none is."""
-        return self.version.published.get(self.number_of(member), (-1, 0))[0]
+        before = self.joined[member].after if member in self.joined else -1
+        return self.version.published.get(self.number_of(member), (before, 0))[0]
 
     def without(self, names: Iterable[str]) -> PipelineHome:
         """Let jobs stay behind that are here now; what is written down is returned."""
@@ -133,6 +164,7 @@ class PipelineHome:
             "run": new.run,
             "members": list(new.members),
             "left": sorted(new.left),
+            "joined": {name: asdict(how) for name, how in new.joined.items()},
         }
         publish(new.directory / PIPELINE, json.dumps(known, indent=1))
         return new
@@ -152,11 +184,13 @@ def read_pipeline(directory: Path) -> PipelineHome:
             "--checkpoint and other result directories",
         )
     left = frozenset(map(str, known["left"]))
-    return PipelineHome(directory, known["run"], tuple(known["members"]), left)
+    return PipelineHome(directory, known["run"], tuple(known["members"]), left, known["joined"])
 
 
 def _checked(known: Any) -> dict[str, Any]:
-    return {name: known[name] for name in ("version", "run", "members", "left")}
+    found = {name: known[name] for name in ("version", "run", "members", "left")}
+    joined = {name: Joined(**how) for name, how in known.get("joined", {}).items()}
+    return {**found, "joined": joined}
 
 
 def pipeline_directories(checkpoint: Path) -> list[Path]:

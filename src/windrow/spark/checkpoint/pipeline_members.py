@@ -18,6 +18,7 @@ import shutil
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from windrow.core.errors import StateError
@@ -27,6 +28,7 @@ from windrow.operators.base import Saved
 from windrow.result_files.atomic_files import publish, write
 from windrow.spark.checkpoint.batch_logs import FORMAT, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import (
+    Joined,
     PipelineHome,
     new_pipeline,
     next_directory,
@@ -104,10 +106,23 @@ def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineH
     _write_notes(old, new, done, following, logs)
     if old.inboxes.exists():
         publish(new.inboxes, old.inboxes.read_text())
-    new = new.write()
+    joined = {name: _copy_fill(old, new, name)} if name in old.joined else {}
+    new = new.write(joined=joined)
     members = tuple(None if member == name else member for member in old.members)
-    old.write(members=members, left=old.left - {name})
+    left = {member: how for member, how in old.joined.items() if member != name}
+    old.write(members=members, left=old.left - {name}, joined=left)
     return new
+
+
+def _copy_fill(old: PipelineHome, new: PipelineHome, name: str) -> Joined:
+    """How a job joined, and what it was filled with as far as that is still there."""
+    how = old.joined[name]
+    for file in (file for files in how.files.values() for file in files):
+        source = old.fills / file
+        if source.exists():
+            new.fills.mkdir(parents=True, exist_ok=True)
+            write(new.fills / file, partial(_copy_file, source))
+    return how
 
 
 def _entries(old: PipelineHome, stream: str) -> list[Entry]:
@@ -122,6 +137,11 @@ def _copy_log(new: PipelineHome, stream: str, entries: Iterable[Entry], last: in
     return log
 
 
+def _copy_file(old: Path, new: Path) -> None:
+    """The bytes of a file that may be in an object store."""
+    shutil.copyfile(readable_path(old), new)
+
+
 def _with_own_updates(entry: Entry, updates: Path) -> Entry:
     """The same entry; what was accepted of a relation's file is copied."""
     if entry.origin is None or entry.path is None:
@@ -129,7 +149,7 @@ def _with_own_updates(entry: Entry, updates: Path) -> Entry:
     old = path_of(entry.path)
     copy = updates / old.name
     updates.mkdir(parents=True, exist_ok=True)
-    write(copy, lambda new: shutil.copyfile(readable_path(old), new))
+    write(copy, lambda new: _copy_file(old, new))
     return replace(entry, path=str(copy))
 
 

@@ -28,7 +28,11 @@ from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
 from windrow.plan.sharing import saved_group
-from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
+from windrow.plan.sharing.group_schedule import (
+    ScheduleOptions,
+    schedule_again,
+    with_schedule,
+)
 from windrow.plan.sharing.shared_selection import (
     SharedSelection,
     shared_selections,
@@ -101,7 +105,7 @@ def groups_of(
 ) -> list[Group]:
     """The groups among the queries of a script that runs with this checkpoint.
 
-    When it is about to start, new queries are ``joining`` groups, unless those have a schedule.
+    When it is about to start, new queries are ``joining`` groups.
     """
     left = {query.name: query for query in queries}
     found = []
@@ -113,8 +117,8 @@ def groups_of(
         elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
-    if joining and strategy is Strategy.UPA and schedule is None:
-        found = [_with_new(group, free) for group in found]
+    if joining and strategy is Strategy.UPA:
+        found = [with_new_queries(group, free) for group in found]
         together = {query.name for group in found for query in group.members.values()}
         free = [query for query in free if query.name not in together]
     fewest = FEWEST if schedule is None else 1
@@ -181,8 +185,8 @@ def _seated_over_synopses(
     return Group(shared, declaration, members, seats, directory)
 
 
-def _with_new(group: Group, free: Sequence[QueryDeclaration]) -> Group:
-    """The group with those of the new queries that belong to it."""
+def with_new_queries(group: Group, free: Sequence[QueryDeclaration]) -> Group:
+    """The group with those of the new queries that belong to it; scheduled as it was, if it was."""
     shared = group.shared
     if not isinstance(shared, SharedSynopses):
         return group
@@ -198,6 +202,7 @@ def _with_new(group: Group, free: Sequence[QueryDeclaration]) -> Group:
             shared = joined
     if shared is group.shared:
         return group
+    shared = schedule_again(shared, [name for name, _ in seats])
     declaration = replace(group.declaration, name=shared.title, plan=shared.root)
     return Group(shared, declaration, members, seats, group.directory, joined=True)
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from windrow.columns.delta import concat
+from windrow.columns.delta import Delta, concat
+from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.build import operator_for
 from windrow.engine.live_windows import LiveWindow, Tuples
@@ -30,12 +32,12 @@ from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, StageInput, Subscribe, walk
 from windrow.plan.nodes.rebuild import map_inputs
-from windrow.plan.physical.stages import Stage
+from windrow.plan.physical.stages import Stage, StageEdge
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.plan.window_contents import WindowContents, contents_of
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
-from windrow.spark.stage.bucket_host import PIPELINE
+from windrow.spark.stage.bucket_host import PIPELINE, WAITING, waiting_tuples
 from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits, Version
 
 
@@ -56,9 +58,19 @@ class SavedJob:
         return {edge.source.lower() for edge in edges if isinstance(edge.source, str)}
 
 
+@dataclass(frozen=True)
+class SavedWindow(LiveWindow):
+    """A live window in saved state: ``parts`` are its tuples by bucket. What was ``sent`` to its
+    operator and waits for its instant to be closed is ``waiting``, by bucket too."""
+
+    parts: Sequence[Callable[[], Delta]]
+    sent: WindowContents
+    waiting: Sequence[Callable[[], Delta]]
+
+
 def saved_windows(
     job: SavedJob, state: Path, version: Version, wanted: Collection[str]
-) -> Iterator[LiveWindow]:
+) -> Iterator[SavedWindow]:
     """Windows of ``wanted`` streams and relations in a version of the state."""
     if not job.sources & set(wanted):
         return
@@ -66,21 +78,30 @@ def saved_windows(
         if any(isinstance(node, Subscribe) for node in walk(stage.plan)):
             continue
         found = {
-            name: (part, contents)
-            for name, (part, contents) in _held_parts(job, stage).items()
-            if contents.stream in wanted
+            name: held
+            for name, held in _held_parts(job, stage).items()
+            if held.contents.stream in wanted
         }
         buckets = _buckets(stage, state, version, job.number) if found else []
-        for name, (part, contents) in found.items():
-            window = _window(job, name, part, contents, buckets)
+        for name, held in found.items():
+            window = _window(job, name, held, buckets)
             if window is not None:
                 yield window
 
 
-def _held_parts(job: SavedJob, stage: Stage) -> dict[str, tuple[HeldInput, WindowContents]]:
+@dataclass(frozen=True)
+class _HeldPart:
+    """What an operator holds of a stream or relation, and the edge by which that comes."""
+
+    part: HeldInput
+    contents: WindowContents
+    edge: StageEdge
+
+
+def _held_parts(job: SavedJob, stage: Stage) -> dict[str, _HeldPart]:
     """What operators of a stage hold of streams and relations, by the names it is saved under."""
     sent = {
-        edge.name: edge.pre
+        edge.name: edge
         for edge in stage.inputs
         if isinstance(edge.source, str) and edge.post is None and edge.summed is None
     }
@@ -91,18 +112,17 @@ def _held_parts(job: SavedJob, stage: Stage) -> dict[str, tuple[HeldInput, Windo
     for name, (node, part) in pipeline.held_inputs().items():
         contents = contents_of(_with_senders(node, sent))
         if contents is not None:
-            expressions = part.expressions
-            found[name] = (
-                part,
-                contents if expressions is None else contents.as_columns(expressions),
-            )
+            leaf = next(leaf for leaf in walk(node) if isinstance(leaf, StageInput))
+            if part.expressions is not None:
+                contents = contents.as_columns(part.expressions)
+            found[name] = _HeldPart(part, contents, sent[leaf.name])
     return found
 
 
-def _with_senders(node: Node, sent: Mapping[str, Node]) -> Node:
+def _with_senders(node: Node, sent: Mapping[str, StageEdge]) -> Node:
     """A part of a stage's plan with what its senders do below it."""
     if isinstance(node, StageInput):
-        return sent.get(node.name, node)
+        return sent[node.name].pre if node.name in sent else node
     return map_inputs(node, lambda child: _with_senders(child, sent))
 
 
@@ -126,6 +146,13 @@ class _Bucket:
         mine = {n: s for n, s in self.contents.segments.items() if n.startswith(f"{start}.")}
         return below(start, self.files.segments(Contents(mine)))
 
+    def waiting(self, edge: StageEdge) -> Delta:
+        """What has come along an edge and waits for its instant to be closed."""
+        schema, start = arrow_schema(edge.schema), f"{self.prefix}.{WAITING}.{edge.name}."
+        mine = {n: s for n, s in self.contents.segments.items() if n.startswith(start)}
+        batches = self.files.segments(Contents(mine)).values()
+        return concat([waiting_tuples(batch, schema) for batch in batches], schema)
+
     def small(self, name: str) -> Mapping[str, Any]:
         """The small values of a part of an operator."""
         operator, _, part = name.partition(".")
@@ -147,24 +174,26 @@ def _buckets(stage: Stage, state: Path, version: Version, number: int) -> list[_
 
 
 def _window(
-    job: SavedJob,
-    name: str,
-    part: HeldInput,
-    contents: WindowContents,
-    buckets: Sequence[_Bucket],
-) -> LiveWindow | None:
+    job: SavedJob, name: str, held: _HeldPart, buckets: Sequence[_Bucket]
+) -> SavedWindow | None:
     """What all buckets hold together; None if there is none, or one has left tuples out."""
     if not buckets or not all(bucket.small(name).get("whole", False) for bucket in buckets):
         return None
     now = min(int(bucket.meta["now"]) for bucket in buckets)
-    schema, pattern, scan = part.buffer.schema, part.buffer.pattern, job.strategy is Strategy.DIRECT
+    like, scan, contents = held.part.buffer, job.strategy is Strategy.DIRECT, held.contents
+
+    def load(bucket: _Bucket) -> Tuples:
+        return bucket.load(name, StateBuffer(like.schema, like.pattern, scan)).lend(now).tuples
 
     def take() -> Tuples:
-        lent = [b.load(name, StateBuffer(schema, pattern, scan)).lend(now) for b in buckets]
-        return lambda: concat([tuples.tuples() for tuples in lent], schema)
+        lent = [load(bucket) for bucket in buckets]
+        return lambda: concat([tuples() for tuples in lent], like.schema)
 
-    since = job.since.get(contents.stream, BEGINNING)
-    return LiveWindow(job.name, contents, now, since, take)
+    since, sent = job.since.get(contents.stream, BEGINNING), contents_of(held.edge.pre)
+    assert sent is not None
+    parts = [lambda bucket=bucket: load(bucket)() for bucket in buckets]
+    waiting = [partial(bucket.waiting, held.edge) for bucket in buckets]
+    return SavedWindow(job.name, contents, now, since, take, parts, sent, waiting)
 
 
 def saved_summaries(
@@ -225,6 +254,11 @@ def newest_version(state: Path) -> tuple[int, Version]:
     commits = StateCommits(state)
     numbers = commits.numbers()
     return (numbers[-1], commits.read(numbers[-1])) if numbers else (-1, Version())
+
+
+def missed_by(home: PipelineHome, job: str) -> dict[str, int]:
+    """Of streams that had rows before a job was made, up to which instant it has missed some."""
+    return dict(home.joined[job].since) if job in home.joined else pushed_before(home)
 
 
 def pushed_before(home: PipelineHome) -> dict[str, int]:

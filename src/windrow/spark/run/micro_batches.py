@@ -20,6 +20,7 @@ from windrow.sharing.schedule import Pace
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
 from windrow.spark.source.file_log import LogTail, Stretch
+from windrow.spark.source.fill_task import FillTask
 from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED, spark_hash
@@ -60,22 +61,27 @@ class MicroBatches:
         }
 
     def run(
-        self, frame: DataFrame, batch: int, jobs: frozenset[int], paces: Mapping[int, Pace]
+        self,
+        frame: DataFrame,
+        batch: int,
+        jobs: frozenset[int],
+        paces: Mapping[int, Pace],
+        fills: Sequence[FillTask] = (),
     ) -> list[TaskReport]:
         """What the tasks of a micro-batch report for some jobs; ``frame`` has rows of DataFrames,
-        packed."""
+        packed. It is the first one of the jobs of ``fills``."""
         stretches = tuple(log.stretch(batch) for log in self._logs)
         self.read = {s.name: part for s, part in zip(self._specs, stretches, strict=True)}
         touched = {
             job for number, s in enumerate(stretches) if s.entries for job in self._reads[number]
         }
-        active = jobs if self._framed else jobs & touched
+        active = jobs if self._framed else jobs & (touched | {fill.job for fill in fills})
         if not active:
             return []
         claims = ShareClaims(self._exchange, uuid.uuid4().hex) if self._exchange else None
-        tasks = BatchTasks(self._tasks, batch, active, claims, paces)
+        tasks = BatchTasks(self._tasks, batch, active, claims, paces, tuple(fills))
         levels = 1 + max(self._depth[job] for job in active)
-        if not self._framed and self._is_small(stretches):
+        if not self._framed and self._is_small([*stretches, *fills]):
             if levels == 1:
                 return self._report(tasks, stretches)
             whole = self._range(self._shares).mapInArrow(tasks.answering(stretches), PACKED)
@@ -86,8 +92,9 @@ class MicroBatches:
             if stretch.entries
             for part in stretch.split(self._session.sparkContext.defaultParallelism)
         )
-        if readings:
-            read = self._range(len(readings)).mapInArrow(tasks.reading(readings), PACKED)
+        if readings or fills:
+            parts = len(readings) + len(fills)
+            read = self._range(parts).mapInArrow(tasks.reading(readings), PACKED)
             frame = frame.union(read) if self._framed else read
         return self._through(frame, tasks, range(levels))
 
@@ -105,9 +112,9 @@ class MicroBatches:
     def _range(self, partitions: int) -> DataFrame:
         return self._session.range(0, partitions, 1, partitions)
 
-    def _is_small(self, stretches: Sequence[Stretch]) -> bool:
+    def _is_small(self, readings: Sequence[Stretch | FillTask]) -> bool:
         """Whether to read everything in each task takes less than to send it."""
-        size = sum(stretch.size for stretch in stretches)
+        size = sum(reading.size for reading in readings)
         return (self._shares - 1) * size <= BYTES_AGAIN.value
 
 

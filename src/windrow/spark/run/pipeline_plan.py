@@ -28,6 +28,7 @@ from windrow.spark.source.file_source import (
     SourceSpec,
     encode_specs,
 )
+from windrow.spark.source.fill_task import FillTask
 from windrow.spark.source.frame_packer import FramePacker, with_wall
 from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask
@@ -65,6 +66,10 @@ class PipelinePlan:
         return MicroBatches(
             self._session, self.tasks, self._levels(), framed=framed, exchange=self._place
         )
+
+    def fill_task(self, number: int) -> FillTask | None:
+        """What a job is filled with in its first micro-batch, if it came later."""
+        return self.jobs[number].fill_task(number, self._place, self.home.fills)
 
     def frame(self) -> DataFrame:
         """The streaming DataFrame whose micro-batches are taken."""

@@ -32,12 +32,15 @@ from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
+from windrow.spark.checkpoint.pipeline_directory import Joined
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.query_groups import Group
 from windrow.spark.run.inbox_deliveries import Delivery
 from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
 from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
+from windrow.spark.source.fill_task import FillTask
+from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
 from windrow.spark.stage.subscription_index import layout_for, with_cut, with_whole_paths
@@ -79,6 +82,8 @@ class SparkJob:
             fingerprint_of(stays, self.inputs, self.strategy),
             lambda: layout_for(plan, stages, shuffle_partitions(session), index_memory(session)),
         )
+        self.joined: Joined | None = None
+        """How it came to its pipeline, if that had run before."""
         self.stages = cut_into_stages(with_cut(plan, self.home.layout.cut), self.strategy)
         self.results = self._results(group)
 
@@ -108,7 +113,7 @@ class SparkJob:
     ) -> list[StageTask]:
         """Its stages in tasks, by level; ``number`` is the job's in its pipeline. Results of up to
         ``room`` bytes are told."""
-        delivery = self.results.delivery(room)
+        delivery, joined = self.results.delivery(room), self.joined
         edges = {e.source: e.name for s in reversed(self.stages) for e in reversed(s.inputs)}
         return [
             StageTask(
@@ -122,9 +127,24 @@ class SparkJob:
                 judging=frozenset(edges.values()),
                 quarantine=quarantine,
                 strategy=self.strategy,
+                begin=FROM_THE_START if joined is None else LateBegin(joined.closed, joined.begins),
             )
             for stage in self.stages
         ]
+
+    def fill_task(self, number: int, exchange: str | None, fills: Path) -> FillTask | None:
+        """What it is filled with in its first micro-batch, from files of a directory, if it is."""
+        joined = self.joined
+        if joined is None:
+            return None
+        edges = tuple(
+            (stage.number, edge, tuple(str(fills / name) for name in joined.files[edge.name]))
+            for stage in self.stages
+            for edge in stage.inputs
+            if edge.name in joined.files
+        )
+        routes = Routes((), self.home.buckets, exchange)
+        return FillTask(number, routes, edges, dict(joined.times), joined.size)
 
 
 def join_tables(jobs: Collection[SparkJob], runs: Collection[str]) -> None:

@@ -13,8 +13,9 @@ Processes of Spark's that die under the query are started again as long as that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import zip_longest
 
@@ -26,8 +27,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from windrow.core.errors import StateError, WindrowError
 from windrow.result_files.publication import publish_together
 from windrow.spark.active_session import active
+from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
-from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.checkpoint.pipeline_directory import Joined, PipelineHome
+from windrow.spark.checkpoint.saved_windows import newest_version
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
 from windrow.spark.run.failures import death_in, own_error
@@ -67,8 +70,12 @@ class Pipeline:
         push: Callable[[], None] | None = None,
     ) -> None:
         self._notes = KeptNotes(push)
-        self._session, self.home, self.jobs, self.feed = session, home, jobs, feed
+        self._session, self.home, self.jobs, self.feed = session, home, dict(jobs), feed
         self._tell = tell
+        for job in jobs.values():
+            job.joined = home.joined.get(job.name)
+        self._grown: MicroBatches | None = None
+        self._outgrown = False
         self._title = _title([job.declaration.name for job in jobs.values()])
         self.restarts = Restarts(self._title)
         self._exchange = home.exchange if on_one_machine(session) else None
@@ -183,6 +190,57 @@ class Pipeline:
             self._stay_behind([number])
             self._going.discard(number)
 
+    # Who comes later
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Between two micro-batches: none is taken meanwhile."""
+        with self._working:
+            yield
+
+    @property
+    def going(self) -> dict[int, SparkJob]:
+        """The jobs that go on, by number."""
+        return {n: job for n, job in self.jobs.items() if n in self._going - self.failures.keys()}
+
+    def let_in(self, job: SparkJob, joined: Joined) -> int:
+        """Go on with one job more, while it pauses; its number."""
+        number, home = len(self.home.members), self.home
+        known = {**home.joined, job.name: joined}
+        self.home = home.write(members=(*home.members, job.name), joined=known)
+        job.joined = joined
+        self.grow({number: job})
+        return number
+
+    def grow(self, jobs: Mapping[int, SparkJob]) -> None:
+        """Go on with other jobs of these numbers, while it pauses."""
+        specs = [task.spec for task in self.plan.tasks]
+        if self._prepared:
+            published = newest_version(self.home.state)[1].published
+            begun = self.home.last_noted
+            for number, job in jobs.items():
+                noted = Noted(*published.get(number, (-1, 0)), begun)
+                job.results.prepare(noted, overwrite=self.feed.overwrite)
+        self.jobs.update(jobs)
+        self._going |= jobs.keys()
+        if self._prepared:
+            self.recorder.begin(self.home, self.jobs, self.feed.quarantine)
+        plan = self.plan
+        self._outgrown = self._outgrown or [task.spec for task in plan.tasks] != specs
+        self._grown = plan.micro_batches()
+
+    def go_on(self) -> None:
+        """Start again if the source has to know more than it did."""
+        if self._outgrown and self._streaming is not None:
+            if self._streaming.isActive:
+                self._cut_off = True
+                self._streaming.stop()
+            with self._working:
+                self._streaming = None
+            self._cut_off = False
+            self.start()
+        self._outgrown = False
+
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
         error = self.restarts.error(failure, self._damage)
@@ -213,6 +271,8 @@ class Pipeline:
             noted = Noted(*published.get(number, (-1, 0)), begun)
             job.results.prepare(noted, overwrite=self.feed.overwrite)
         sweep(home.state)
+        if home.joined:
+            sweep_fills(home)
         if self._exchange is not None:
             prepare_exchange(self._exchange)
         self.recorder.begin(home, self.jobs, self.feed.quarantine)
@@ -220,13 +280,18 @@ class Pipeline:
         for prepared in self.on_prepared:
             prepared()
 
-    def hook(self, number: int, tell: Callable[[], None]) -> None:
-        """Call ``tell`` as soon as it is known what was published, and whenever a job publishes."""
+    def when_prepared(self, tell: Callable[[], None]) -> None:
+        """Call ``tell`` as soon as it is known what was published."""
         with self._working:
             if self._prepared:
                 tell()
             else:
                 self.on_prepared.append(tell)
+
+    def hook(self, number: int, tell: Callable[[], None]) -> None:
+        """Call ``tell`` as soon as it is known what was published, and whenever a job publishes."""
+        self.when_prepared(tell)
+        with self._working:
             self._hooks.setdefault(number, []).append(tell)
 
     # What Spark is given
@@ -242,7 +307,7 @@ class Pipeline:
         return PipelinePlan(self._session, self.home, self.jobs, self.feed, self._exchange)
 
     def _writer(self) -> DataStreamWriter:
-        plan = self.plan
+        plan, self._grown = self.plan, None
         take = partial(self._take, plan.micro_batches())
         writer = plan.frame().writeStream.foreachBatch(take)
         writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
@@ -263,9 +328,10 @@ class Pipeline:
         """What Spark calls with each micro-batch."""
         began = self.feed.stopwatch()
         with self._working, self.recorder.micro_batch(batch) as noted:
+            batches = self._grown or batches
             version = self._commits.before(batch)
             with self._notes.keep_meanwhile():
-                reports = self._run(batches, frame, batch)
+                reports = self._run(batches, frame, batch, version.published)
             found: dict[int, list[Report]] = {}
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
@@ -283,12 +349,21 @@ class Pipeline:
                 clear_exchange(self._exchange)
         self._notes.keep_later()
 
-    def _run(self, batches: MicroBatches, frame: DataFrame, batch: int) -> list[TaskReport]:
-        """What tasks report; jobs that fail are left behind, until the last of them fails."""
+    def _run(
+        self, batches: MicroBatches, frame: DataFrame, batch: int, published: Collection[int]
+    ) -> list[TaskReport]:
+        """What tasks report; jobs that fail are left behind, until the last of them fails.
+
+        Jobs that have joined after a micro-batch take no part in it when it is repeated, and are
+        filled in the first one after it.
+        """
         paces = self.paces.before(batch)
         while True:
-            jobs = frozenset(self._going) - self.failures.keys()
-            reports = batches.run(frame, batch, jobs, paces)
+            here = self.going.items()
+            jobs = frozenset(n for n, j in here if j.joined is None or j.joined.after < batch)
+            new = (self.plan.fill_task(number) for number in sorted(jobs - set(published)))
+            fills = [fill for fill in new if fill is not None]
+            reports = batches.run(frame, batch, jobs, paces, fills)
             failed = {n: why for told in reports for n, why in told.failed.items()}
             if not failed:
                 return reports

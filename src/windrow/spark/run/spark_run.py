@@ -25,8 +25,8 @@ from windrow.result_files.reader import published_results
 from windrow.sharing.schedule import QueryDelay
 from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
+    missed_by,
     newest_version,
-    pushed_before,
     saved_shared_summaries,
     saved_summaries,
     saved_windows,
@@ -57,7 +57,7 @@ class SparkRun:
         self._consumers: dict[int, Consuming] = {}
         self._hooks: list[tuple[int, BatchHook]] = []
         self._refusals = Refusals([pipeline.home.log(name) for name in self._streams])
-        pipeline.on_prepared.append(self._begin)
+        pipeline.when_prepared(self._begin)
 
     @property
     def _streams(self) -> list[str]:
@@ -115,6 +115,11 @@ class SparkRun:
             if number in self._consumers:
                 self._consumers[number].stop()
 
+    def withdraw(self, pipelines: Sequence[Pipeline]) -> None:
+        """The script that made it has failed: leave the pipeline if others run in it."""
+        if self._pipeline in pipelines:
+            self._pipeline.leave(self._number)
+
     def finish(self) -> None:
         """Work off all that has come, if it writes and nobody has stopped it."""
         if self._going and self.writes:
@@ -154,8 +159,9 @@ class SparkRun:
 
     @property
     def complete_from(self) -> int | None:
-        """None: streams are read from their beginning."""
-        return None
+        """Of a query that came later; None: it has missed nothing."""
+        joined = self._spark_job.joined
+        return None if joined is None else joined.complete_from
 
     def complete_for(self, number: int) -> int | None:
         """Of a query that joined a group: from which instant on its answers are complete."""
@@ -276,7 +282,8 @@ class SparkRun:
         if self.job.archive is not None or self.job.is_shared:
             return None, (-1, Version())
         self.catch_up()
-        saved = SavedJob(self.job.name, self._number, job.stages, job.strategy, pushed_before(home))
+        since = missed_by(home, job.name)
+        saved = SavedJob(self.job.name, self._number, job.stages, job.strategy, since)
         return saved, newest_version(home.state)
 
     last_rows = live_rows

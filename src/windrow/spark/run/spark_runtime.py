@@ -40,6 +40,7 @@ from windrow.spark.run.frame_input import check_frame
 from windrow.spark.run.inbox_deliveries import deliveries
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.open_checkpoint import OpenCheckpoint
+from windrow.spark.run.pipeline_joins import PipelineJoins
 from windrow.spark.run.session import (
     refuse_private_checkpoint,
 )
@@ -117,6 +118,9 @@ class OnSpark:
             with self._checkpoint.all_or_nothing(), self.inputs.all_or_nothing():
                 yield
         except BaseException:
+            for run in self.runs:
+                if run not in runs:
+                    run.withdraw(pipelines)
             self.runs, self.pipelines = runs, pipelines
             self._leaving = frozenset()
             raise
@@ -211,10 +215,20 @@ class OnSpark:
     ) -> list[SparkRun]:
         """Pipelines for the jobs, and what looks at each of these."""
         found = {job.name: job for job in (self._spark_job(session, j, catalog) for j in jobs)}
-        starting = [Starting(n, j.job.clock, [*j.streams]) for n, j in found.items()]
-        running = [pipeline.home.directory for pipeline in self.pipelines]
-        runs: dict[str, SparkRun] = {}
         join_tables(found.values(), runs_of(self._directory))
+        joins = PipelineJoins(
+            self._directory, self.inputs if self._feed.live else None, self.frames
+        )
+        joined = joins.join(found, self.pipelines)
+        refuse_tables_apart([[found[name]] for name in joined])
+        starting = [
+            Starting(n, j.job.clock, [*j.streams]) for n, j in found.items() if n not in joined
+        ]
+        running = [pipeline.home.directory for pipeline in self.pipelines]
+        runs = {
+            name: SparkRun(pipeline, number, self.inputs.refusals)
+            for name, (pipeline, number) in joined.items()
+        }
         placed = list(pipelines_for(self._directory, starting, running))
         refuse_tables_apart([[found[name] for name in numbers] for _, numbers in placed])
         for home, numbers in placed:
@@ -282,7 +296,7 @@ class OnSpark:
                 run.start()
 
     def late_words(self, query: QueryDeclaration) -> str | None:
-        """None: streams are read from their beginning, and pushed rows as they come."""
+        """None: what a query begins with is known when it starts."""
 
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""

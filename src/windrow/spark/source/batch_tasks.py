@@ -30,6 +30,7 @@ import pyarrow as pa
 from windrow.sharing.schedule import Pace
 from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.file_log import Stretch
+from windrow.spark.source.fill_task import FillTask, Parcels
 from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import JobFailedError, LevelTask, Mine
 from windrow.spark.stage.packing import blobs, packed_batch
@@ -68,25 +69,21 @@ class PipelineTasks:
         jobs: frozenset[int],
         share: tuple[int, ...],
         paces: Mapping[int, Pace] | None = None,
+        fills: Iterable[FillTask] = (),
     ) -> Iterator[pa.RecordBatch]:
         """What buckets of the first level send on that read everything themselves."""
         mine: Mine = {bucket: {} for bucket in share}
         first, wanted = self.level(0, jobs, paces), frozenset(share)
         try:
+            for fill in fills:
+                for parcels in fill.parcels(wanted):
+                    yield from _for_later(parcels, fill.job, mine, fill.routes.exchange)
             for task, stretch in zip(self.streams, stretches, strict=True):
                 if not stretch.entries:
                     continue
                 exchange = {job: routes.exchange for job, routes in task.routes}
                 for job, parcels in task.parcels(stretch, jobs, wanted):
-                    later = {}
-                    for (stage, bucket), parcel in parcels.items():
-                        if stage == 0:
-                            parts = mine[bucket].setdefault(job, [])
-                            parts.append((parcel.header, parcel.parts))
-                        else:
-                            later[stage, bucket] = parcel
-                    if later:
-                        yield packed_batch(blobs(later, exchange[job]), job)
+                    yield from _for_later(parcels, job, mine, exchange[job])
         except JobFailedError as failure:
             yield failure.report()
         else:
@@ -115,9 +112,11 @@ class BatchTasks:
     jobs: frozenset[int]
     claims: ShareClaims | None = None
     paces: Mapping[int, Pace] = field(default_factory=dict)
+    fills: tuple[FillTask, ...] = ()
+    """What jobs are filled with for which it is the first micro-batch."""
 
     def reading(self, readings: tuple[Reading, ...]) -> MapBatches:
-        """For ``mapInArrow`` over as many partitions as there are stretches to read."""
+        """For ``mapInArrow`` over as many partitions as there are stretches and fills to read."""
         return partial(self._read, readings)
 
     def answering(self, stretches: tuple[Stretch, ...]) -> MapBatches:
@@ -138,14 +137,21 @@ class BatchTasks:
         self, readings: tuple[Reading, ...], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         tasks, number = _unpack(self.tasks), _number_in(batches)
-        yield from tasks.read(readings[number], self.jobs)
+        if number < len(readings):
+            yield from tasks.read(readings[number], self.jobs)
+            return
+        fill = self.fills[number - len(readings)]
+        for parcels in fill.parcels():
+            yield packed_batch(blobs(parcels, fill.routes.exchange), fill.job)
 
     def _read_and_answer(
         self, stretches: tuple[Stretch, ...], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         tasks, number = _unpack(self.tasks), _number_in(batches)
         share = tasks.shares[self._share(tasks, number)]
-        yield from tasks.read_and_answer(stretches, self.batch, self.jobs, share, self.paces)
+        yield from tasks.read_and_answer(
+            stretches, self.batch, self.jobs, share, self.paces, self.fills
+        )
 
     def _share(self, tasks: PipelineTasks, number: int) -> int:
         if self.claims is None:
@@ -165,6 +171,20 @@ class BatchTasks:
         ranges = (pa.record_batch({"id": [number]}) for number in numbers)
         for batch in self._read_and_answer(stretches, ranges):
             yield from batch.column("blob").to_pylist()
+
+
+def _for_later(
+    parcels: Parcels, job: int, mine: Mine, exchange: str | None
+) -> Iterator[pa.RecordBatch]:
+    """Put aside what is for buckets of the first level; what is for later ones is sent."""
+    later = {}
+    for (stage, bucket), parcel in parcels.items():
+        if stage == 0:
+            mine[bucket].setdefault(job, []).append((parcel.header, parcel.parts))
+        else:
+            later[stage, bucket] = parcel
+    if later:
+        yield packed_batch(blobs(later, exchange), job)
 
 
 def _number_in(batches: Iterable[pa.RecordBatch]) -> int:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, concat
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
+from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.base import Saved, below
@@ -27,6 +28,7 @@ from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import Header, pack_delta, unpack_delta
+from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.packing import Counts, add_counts
 from windrow.spark.stage.subscription_index import matched_in_parts
 from windrow.streams.stream_time import Times, from_json, merge_times, time_reached, to_json
@@ -34,6 +36,8 @@ from windrow.streams.waiting_rows import WaitingRows
 
 PIPELINE, WAITING = "p", "w"
 BEFORE_NAME = ":"
+FILLED = "filled"
+"""In the header of a blob: its tuples were held by other queries, and are in time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Answer:
 
 
 class BucketHost:
-    """See the module. ``final`` makes the answer explicit changes, expiries included."""
+    """See the module. ``final`` makes the answer explicit changes, expiries included; ``begin`` is
+    that of a query that came late."""
 
     def __init__(
         self,
@@ -55,8 +60,10 @@ class BucketHost:
         *,
         final: bool,
         strategy: Strategy = Strategy.UPA,
+        begin: LateBegin = FROM_THE_START,
     ) -> None:
         self._edges, self._slacks = stage.inputs, dict(slacks)
+        self._begin, self._final = begin, final
         self._schemas = {e.name: arrow_schema(e.schema) for e in stage.inputs}
         self._relations = {
             e.name for e in stage.inputs if any(isinstance(n, RelationScan) for n in walk(e.pre))
@@ -75,13 +82,16 @@ class BucketHost:
         """Take in a micro-batch, bring time as far as it allows, and answer up to there."""
         arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
         self.times = merge_times([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
-        closed, self.now = self.now, max(self.now, time_reached(self.times, self._slacks))
+        began, reached = self.now, time_reached(self.times, self._slacks)
+        closed, self.now = max(began, self._begin.closed), max(began, self._begin.instant_from(reached))
         self.step += 1
         inputs, late = {}, {}
         for edge in self._edges:
             schema = self._schemas[edge.name]
-            parts = [unpack_delta(p[edge.name], schema) for _, p in arrived if edge.name in p]
-            fresh = concat(parts, schema).sorted()
+            held, fresh = (
+                concat([unpack_delta(p[edge.name], schema) for p in parts], schema).sorted()
+                for parts in _with_edge(arrived, edge.name)
+            )
             if edge.name in self._relations:
                 # Those of a relation that was idle happen now: a later one may rely on them.
                 fresh = replace(fresh, ts=np.maximum(fresh.ts, closed + 1))
@@ -89,10 +99,15 @@ class BucketHost:
                 tardy, fresh = fresh.split(closed)
                 if len(tardy):
                     late[edge.name] = tardy
+            if len(held):
+                fresh = concat([held, fresh], schema).sorted()
             released = self._release(edge.name, fresh)
             post = edge.post
             inputs[edge.name] = released if post is None else matched_in_parts(post, released)
         delta = self._pipeline.process(inputs, self.now)
+        if self._final and began < self._begin.begins <= self.now:
+            stream = self._pipeline.plan.pattern is UpdatePattern.MONOTONIC
+            delta = self._begin.tell(delta, stream=stream)
         overflows = {"overflows": self._pipeline.take_overflows()}
         counts = add_counts([*(h.get("counts", {}) for h, _ in arrived), overflows])
         return Answer(delta, counts, late)
@@ -141,10 +156,23 @@ class BucketHost:
         steps = sorted(below(WAITING, segments).items(), key=lambda s: _step(s[0]))
         for name, batch in steps:
             edge = name.rpartition(".")[0]
-            schema = self._schemas[edge]
-            piece = unpack_delta(_with_new_columns(batch, schema), schema)
+            piece = waiting_tuples(batch, self._schemas[edge])
             self._waiting[edge].add(piece, name)
             self._saved[name] = len(piece)
+
+
+def waiting_tuples(batch: pa.RecordBatch, schema: pa.Schema) -> Delta:
+    """Tuples that wait for their instant, as they were saved."""
+    return unpack_delta(_with_new_columns(batch, schema), schema)
+
+
+Arrived = list[tuple[Header, dict[str, pa.RecordBatch]]]
+
+
+def _with_edge(arrived: Arrived, edge: str) -> tuple[list[dict[str, pa.RecordBatch]], ...]:
+    """What has come along an edge: what it is filled with, and the rest."""
+    mine = [(FILLED in header, parts) for header, parts in arrived if edge in parts]
+    return [p for filled, p in mine if filled], [p for filled, p in mine if not filled]
 
 
 def _with_new_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -95,11 +95,16 @@ def _packed_by_bucket(
 ) -> tuple[list[tuple[int, pa.RecordBatch]], int]:
     overflows = Overflows()
     with count_overflows(overflows):
-        tuples = prepare_tuples(edge.pre, delta)
-        if edge.summed is not None:
-            tuples = summariser_for(edge.summed).summarise(tuples, _wanted_groups(edge, routes))
-        parts = _by_bucket(tuples, edge, routes)
-        return [(bucket, pack_delta(part)) for bucket, part in parts], overflows.count
+        return pack_prepared(prepare_tuples(edge.pre, delta), edge, routes), overflows.count
+
+
+def pack_prepared(
+    tuples: Delta, edge: StageEdge, routes: Routes
+) -> list[tuple[int, pa.RecordBatch]]:
+    """What ``edge.pre`` gives, by bucket, as the stage wants it."""
+    if edge.summed is not None:
+        tuples = summariser_for(edge.summed).summarise(tuples, _wanted_groups(edge, routes))
+    return [(bucket, pack_delta(part)) for bucket, part in _by_bucket(tuples, edge, routes)]
 
 
 def tell(

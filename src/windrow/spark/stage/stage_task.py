@@ -20,6 +20,7 @@ from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import Header
 from windrow.spark.stage.bucket_host import Answer, BucketHost
+from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.packing import Blob, Counts, add_counts, blobs, scatter, tell
 from windrow.spark.stage.routes import Routes
 from windrow.streams.monitor import tick_text
@@ -72,7 +73,8 @@ class StageTask:
     """All that a worker needs to know of a stage of the job number ``job``.
 
     A late row goes along every edge of its stream; it is counted on the one in ``judging``. The
-    last stage has a ``delivery``. ``run`` tells runs apart in the quarantine.
+    last stage has a ``delivery``. ``run`` tells runs apart in the quarantine. A query that came
+    late has a ``begin``.
     """
 
     run: str
@@ -85,11 +87,14 @@ class StageTask:
     judging: frozenset[str] = frozenset()
     quarantine: Quarantine | None = None
     strategy: Strategy = Strategy.UPA
+    begin: LateBegin = FROM_THE_START
 
     def new_host(self) -> BucketHost:
         """A bucket of this stage that has seen nothing."""
         changes = self.delivery is not None and self.delivery.final
-        return BucketHost(self.stage, self.slacks, final=changes, strategy=self.strategy)
+        return BucketHost(
+            self.stage, self.slacks, final=changes, strategy=self.strategy, begin=self.begin
+        )
 
     def answer(self, bucket: int, host: BucketHost, parts: Parts, pace: Pace) -> Answer:
         """What a bucket says to the blobs of a micro-batch; late rows go into the quarantine."""

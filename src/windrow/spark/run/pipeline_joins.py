@@ -1,0 +1,169 @@
+"""Queries that come later to a pipeline: those of a script that was started again with more of
+them, and those of a second ``execute`` on a connection.
+
+A query alone joins where all of its streams are read, on one clock. Over files it does so if the
+others hold all that its windows would have by now; else it reads the files from their beginning, in
+a pipeline of its own, which needs them but misses nothing. Rows that were pushed cannot be read
+again: there it joins with what is held (``windrow.spark.checkpoint.late_fill``).
+
+It joins between two micro-batches: a running pipeline goes on with it, and is started again only if
+its source has to know more than before. There is an empty micro-batch for it, so that it answers
+also if nothing new comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from windrow.core.patterns import UpdatePattern
+from windrow.plan.catalog import RelationDeclaration
+from windrow.spark.checkpoint.late_fill import Joining, LateFill, Moment, late_fill
+from windrow.spark.checkpoint.pipeline_directory import (
+    PipelineHome,
+    pipeline_directories,
+    read_pipeline,
+)
+from windrow.spark.checkpoint.saved_windows import SavedJob, missed_by, newest_version
+from windrow.spark.run.spark_job import SparkJob
+from windrow.spark.run.spark_pipeline import Pipeline
+from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.inbox_inputs import InboxInputs
+
+Places = dict[str, tuple[Pipeline, int]]
+"""Of jobs that have joined a running pipeline: which one, and their numbers there."""
+
+
+@dataclass(frozen=True)
+class PipelineJoins:
+    """See the module. ``inputs`` are those of a connection; streams in ``frames`` are read from
+    DataFrames, of which nothing is known."""
+
+    checkpoint: Path
+    inputs: InboxInputs | None = None
+    frames: Collection[str] = ()
+
+    def join(self, jobs: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:
+        """Let those of the jobs that are new join pipelines, if they can."""
+        homes = [read_pipeline(path) for path in pipeline_directories(self.checkpoint)]
+        known = {name for home in homes for name in home.members}
+        new = {n: job for n, job in jobs.items() if n not in known and self._may_join(job)}
+        if not new:
+            return {}
+        at_rest = {home.directory for home in homes} - {p.home.directory for p in running}
+        for directory in sorted(at_rest):
+            for name in tuple(new):
+                if self._join_at_rest(new[name], directory, jobs):
+                    del new[name]
+        return self._join_running(new, running)
+
+    def _may_join(self, job: SparkJob) -> bool:
+        return not (job.job.is_shared or job.job.archive or job.streams.keys() & self.frames)
+
+    def _join_at_rest(self, job: SparkJob, directory: Path, jobs: Mapping[str, SparkJob]) -> bool:
+        """Join a pipeline that is about to start; whether it did."""
+        home = read_pipeline(directory)
+        others = {n: jobs[name] for name, n in home.present.items() if name in jobs}
+        moment = moment_of(home, others, home.last_batch)
+        fill = self.fill_for(job, moment, others)
+        if fill is None:
+            return False
+        joined = {**home.joined, job.name: fill.write()}
+        home = home.write(members=(*home.members, job.name), joined=joined)
+        if self.inputs is None:
+            _wake(home, job)
+        else:
+            self._deliver_nothing(job, self.inputs)
+        return True
+
+    def _join_running(self, new: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:
+        found: Places = {}
+        for pipeline in running if new else ():
+            if self.inputs is not None and self._has_deliveries(new, self.inputs):
+                pipeline.catch_up()  # so that it joins after all that was pushed before it
+            with pipeline.pause():
+                moment = moment_of(pipeline.home, pipeline.going)
+                for name, job in new.items():
+                    fill = None
+                    if name not in found:
+                        fill = self.fill_for(job, moment, pipeline.going)
+                    if fill is not None:
+                        found[name] = pipeline, pipeline.let_in(job, fill.write())
+            pipeline.go_on()
+        for name in found if self.inputs is not None else ():
+            assert self.inputs is not None
+            self._deliver_nothing(new[name], self.inputs)
+        return found
+
+    def fill_for(
+        self, job: SparkJob, moment: Moment, others: Mapping[int, SparkJob]
+    ) -> LateFill | None:
+        """What a job is filled with if it joins; None if it does better elsewhere."""
+        if not others or any(other.job.clock is not job.job.clock for other in others.values()):
+            return None
+        fill = late_fill(joining(job), moment)
+        if isinstance(fill, str):
+            return None
+        stream = job.declaration.plan.pattern is UpdatePattern.MONOTONIC
+        if fill.start is None or (fill.is_complete and not stream):
+            return fill
+        pushed = self.inputs is not None and all(
+            declared.source is None
+            for declared in job.inputs.values()
+            if not isinstance(declared, RelationDeclaration)
+        )
+        return fill if pushed else None
+
+    def _has_deliveries(self, new: Mapping[str, SparkJob], inputs: InboxInputs) -> bool:
+        names = {name for job in new.values() for name in job.streams}
+        return any(inputs.inbox(name).next for name in names)
+
+    def _deliver_nothing(self, job: SparkJob, inputs: InboxInputs) -> None:
+        """Let there be a micro-batch, by word that an instant is closed which was closed before."""
+        inbox = inputs.inbox(_first_stream(job))
+        inbox.advance(inbox.advanced)
+
+
+def joining(job: SparkJob) -> Joining:
+    """A job as one that wants to come."""
+    saved = SavedJob(job.job.name, -1, job.stages, job.strategy, {})
+    return Joining(saved, job.declaration.plan, job.streams)
+
+
+def moment_of(
+    home: PipelineHome, others: Mapping[int, SparkJob], batch: int | None = None
+) -> Moment:
+    """A pipeline after its last micro-batch; that is ``batch`` if it does not run."""
+    if batch is None:
+        batch, version = newest_version(home.state)
+    else:
+        version = home.version
+    holders = list(_holders(home, others))
+    read = frozenset(name.lower() for job in others.values() for name in job.streams)
+    return Moment(home, batch, version, holders, read)
+
+
+def _holders(home: PipelineHome, others: Mapping[int, SparkJob]) -> Iterator[SavedJob]:
+    for number, job in others.items():
+        if not (job.job.is_shared or job.job.archive):
+            since = missed_by(home, job.name)
+            yield SavedJob(job.job.name, number, job.stages, job.strategy, since)
+
+
+def _first_stream(job: SparkJob) -> str:
+    """One of its streams; of a query over relations alone, one of these."""
+    of_streams = [n for n, i in job.inputs.items() if not isinstance(i, RelationDeclaration)]
+    return (of_streams or [*job.streams])[0]
+
+
+def _wake(home: PipelineHome, job: SparkJob) -> None:
+    """Let there be a micro-batch also if nothing new comes: an entry that says nothing.
+
+    If one was begun and is not over it is repeated, and serves as well.
+    """
+    if home.last_begun > home.last_batch:
+        return
+    log = FileLog(home.log(_first_stream(job)))
+    ended = bool(log.entries) and log.entries[-1].end
+    log.append([Entry(end=ended, batch=home.last_begun + 1)])

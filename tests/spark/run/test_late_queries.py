@@ -1,0 +1,142 @@
+"""A query that is new to a checkpoint starts full, and runs with those that hold its windows."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import windrow
+from tests.spark.scripts import compiled, net_changes, write_streams
+from tests.support.without_spark import run_without_spark
+from windrow.core.errors import WindrowError
+from windrow.plan.catalog import Catalog
+from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
+from windrow.spark.stage.state_files import StateCommits
+
+HOLD = {
+    "of_a": "SELECT k, v FROM a [RANGE 30]",
+    "pairs": "SELECT a.k, b.v FROM a [RANGE 20], b [RANGE 40] WHERE a.k = b.k AND a.v < 5",
+}
+LATE = {
+    "groups": "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a [RANGE 25] GROUP BY k",
+    "slides": "SELECT k, MAX(v) AS m FROM a [RANGE 20 SLIDE 10] GROUP BY k",
+    "values": "SELECT DISTINCT v FROM a [RANGE 15] WHERE k < 7",
+    "total": "SELECT COUNT(*) AS n FROM (SELECT DISTINCT k FROM a [RANGE 10])",
+}
+FILES = 6
+
+
+def files_apart(directory: Path, later: int) -> list[tuple[Path, Path]]:
+    """Take the last files of each stream away; where they were, and are now."""
+    aside = directory / "aside"
+    moved = []
+    for name in "ab":
+        (aside / name).mkdir(parents=True)
+        for path in sorted((directory / name).iterdir())[FILES - later :]:
+            moved.append((path, aside / name / path.name))
+            shutil.move(path, moved[-1][1])
+    return moved
+
+
+def bring_back(moved: list[tuple[Path, Path]]) -> None:
+    for path, aside in moved:
+        shutil.move(aside, path)
+
+
+def check(late: Catalog, early: Catalog, checkpoint: Path) -> None:
+    """The new queries begin with the answer of those that ran from the beginning, and go on so."""
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    assert set(home.present) == {*HOLD, *LATE}
+    for name in LATE:
+        begins = home.joined[name].begins
+        assert home.joined[name].complete_from == begins > 0
+        found, whole = net_changes(late, name), net_changes(early, name)
+        assert min(found) >= begins
+        there: Counter[str] = Counter()
+        for bag in (bag for t, bag in whole.items() if t <= begins):
+            there.update(bag)
+        assert found.get(begins, Counter()) == Counter({row: n for row, n in there.items() if n})
+        after = {t: bag for t, bag in found.items() if t > begins}
+        assert after == {t: bag for t, bag in whole.items() if t > begins}
+
+
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_new_query_begins_with_what_others_hold_and_goes_on_as_from_the_beginning(
+    tmp_path, later, monkeypatch
+):
+    """Also if its first micro-batch is cut short, and while the script is started once more."""
+    write_streams(tmp_path, files=FILES, rows=120)
+    moved = files_apart(tmp_path, later)
+    checkpoint = tmp_path / "checkpoint"
+    late = compiled(tmp_path, {**HOLD, **LATE}, "first")
+    early = compiled(tmp_path, {**HOLD, **LATE}, "whole")
+    run_without_spark(compiled(tmp_path, HOLD, "first"), checkpoint)
+    run_without_spark(early, tmp_path / "other")
+    bring_back(moved)
+    if later:
+        with monkeypatch.context() as patch:
+            patch.setattr(StateCommits, "publish", fail)
+            with pytest.raises(WindrowError):
+                run_without_spark(late, checkpoint)
+    report = run_without_spark(late, checkpoint)
+    run_without_spark(early, tmp_path / "other")
+    check(late, early, checkpoint)
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    said = {query.name: query.complete_from for query in report.queries}
+    assert {name: said[name] for name in LATE} == {n: home.joined[n].begins for n in LATE}
+    assert {said[name] for name in HOLD} == {None}
+
+
+def fail(*_: object) -> None:
+    raise OSError("the disk is full")
+
+
+def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):
+    write_streams(tmp_path, files=3, rows=80)
+    checkpoint = tmp_path / "checkpoint"
+    run_without_spark(compiled(tmp_path, HOLD, "first"), checkpoint)
+    more = {
+        "longer": "SELECT k, COUNT(*) AS n FROM a [RANGE 35] GROUP BY k",
+        "came": "SELECT ISTREAM(k) FROM a [RANGE 5]",
+    }
+    late = compiled(tmp_path, {**HOLD, **more}, "first")
+    run_without_spark(late, checkpoint)
+    early = compiled(tmp_path, {**HOLD, **more}, "whole")
+    run_without_spark(early, tmp_path / "other")
+    assert [set(read_pipeline(p).present) for p in pipeline_directories(checkpoint)] == [
+        set(HOLD), set(more),
+    ]  # fmt: skip
+    for name in more:
+        assert net_changes(late, name) == net_changes(early, name)
+
+
+@pytest.mark.spark
+def test_a_second_execute_joins_the_running_pipeline_and_answers_as_embedded(spark, tmp_path):
+    streams = """
+        CREATE STREAM s (ts BIGINT, k INT, v BIGINT);
+        CREATE QUERY held AS SELECT k, v FROM s [RANGE 10];
+    """
+    more = """
+        CREATE QUERY sums AS SELECT k, SUM(v) AS t FROM s [RANGE 8] GROUP BY k;
+        CREATE QUERY longer AS SELECT COUNT(*) AS n FROM s [RANGE 30];
+    """
+    found = []
+    for options in ({}, {"spark": spark, "checkpoint": tmp_path}):
+        with windrow.connect(**options) as db:
+            db.execute(streams)
+            db.push("s", {"ts": [1, 4, 9], "k": [1, 2, 1], "v": [10, 20, 40]})
+            db.advance(to=9)
+            sums, longer = db.execute(more)
+            said = [h.changes().to_pylist() for h in (sums, longer)]
+            db.push("s", {"ts": [10, 13], "k": [3, 1], "v": [5, 6]})
+            db.advance(to=13)
+            said += [h.changes().to_pylist() for h in (sums, longer, db.queries["held"])]
+            rows = [sorted(map(str, changes)) for changes in said]
+            found.append((rows, sums.complete_from, longer.complete_from))
+    assert found[0] == found[1]
+    assert found[0][1:] == (9, 29)
+    (home,) = map(read_pipeline, pipeline_directories(tmp_path))
+    assert home.members == ("held", "sums", "longer")
