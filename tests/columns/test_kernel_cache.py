@@ -81,14 +81,15 @@ def test_a_directory_of_somebody_else_is_not_used(temporary):
 
 PROGRAM = """
 import sys, tempfile, warnings
+import pyarrow as pa
 import numpy as np
 if sys.argv[1] == "without":
     tempfile.tempdir = "/nonexistent"
 else:
     warnings.simplefilter("error")
-from windrow.columns.rowstore import gather_strings
+from windrow.columns.rowstore import gather_bytes
 data, starts, lengths = np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2])
-print(gather_strings(data, starts, lengths, None).to_pylist())
+print(gather_bytes(data, starts, lengths, None, pa.string()).to_pylist())
 """
 
 

@@ -26,6 +26,7 @@ from windrow.plan.explain import explain
 from windrow.plan.program import compile_script
 from windrow.result_files.change_table import read_changes
 from windrow.result_files.identity import changes_schema
+from windrow.tables.fit import is_number
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def as_table(changes: pa.Table) -> str:
         for i, row in zip(changes["instant"].to_pylist(), rows, strict=True)
     ]
     rows = [row for _, row in sorted(zip(keys, rows, strict=True))]
-    numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) for t in changes.schema.types]
+    numeric = [is_number(t) for t in changes.schema.types]
     lines = [changes.column_names, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(numeric))]
     return "".join(

@@ -114,7 +114,7 @@ def test_a_result_of_another_type_is_an_error(
         ("CREATE FUNCTION f (a INT) RETURNS INT AS 'math:pi';", "found float"),
         ("CREATE FUNCTION f (a INT) RETURNS INT AS 'print(1)';", "column 42: expected 'module:"),
         ("CREATE FUNCTION lower (a INT) RETURNS INT AS 'math:sqrt';", "a function lower already"),
-        ("CREATE FUNCTION f (a DECIMAL) RETURNS INT AS 'm:f';", "their sums are exact"),
+        ("CREATE FUNCTION f (a DECIMAL) RETURNS INT AS 'm:f';", "digits behind the point"),
         ("CREATE FUNCTION f (a INT) RETURNS ARRAY AS 'm:f';", "a STRING of JSON"),
         ("CREATE FUNCTION f (a INT) AS 'm:f';", "RETURNS"),
         ("SELECT g(k) FROM s;", "expected INT for a; found STRING; write CAST"),

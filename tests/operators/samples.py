@@ -37,6 +37,14 @@ QUERIES = {
     "FROM s [RANGE 6 SECONDS] WHERE n RLIKE '[a-z]'",
     "python": "SELECT escaped(n || '<'), COUNT(*), LAST(doubled(n, n, '+')) "
     "FROM s [RANGE 6 SECONDS] WHERE escaped(n) <> 'a' GROUP BY escaped(n || '<')",
+    "decimals": "SELECT k, SUM(CAST(a AS DECIMAL(20, 1))), AVG(CAST(a AS DECIMAL(9, 2)) / 3), "
+    "MIN(CAST(a AS DECIMAL(30, 2))), COUNT(DISTINCT TRY_CAST(x AS DECIMAL(30, 1))) "
+    "FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "decimals_slide": "SELECT k, SUM(CAST(a AS DECIMAL(20, 1))), AVG(CAST(a AS DECIMAL(9, 2))), "
+    "MAX(CAST(a AS DECIMAL(9, 2))), MIN(TRY_CAST(x AS DECIMAL(30, 1))) "
+    "FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "decimal_keys": "SELECT s.k, CAST(a AS DECIMAL(30, 1)) FROM s [RANGE 6 SECONDS], "
+    "r [RANGE 4 SECONDS] WHERE CAST(a AS DECIMAL(30, 1)) = CAST(b AS DECIMAL(12, 4))",
     "unbounded": "SELECT k, a FROM s [UNBOUNDED] WHERE a > 0",
     "now": "SELECT k FROM s [NOW]",
     "slide": "SELECT k, n FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS]",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.oracle.blocks import Columns
 from tests.oracle.expressions import (
     COUNT_ALL,
+    WIDEST,
     Expr,
     aggregate,
     arithmetic,
@@ -16,6 +17,7 @@ from tests.oracle.expressions import (
     joined,
     least_by,
     number,
+    plus_half,
     text,
 )
 
@@ -56,6 +58,8 @@ def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
     operator = draw(st.sampled_from("+-*/%"))
     if one.integral:
         return arithmetic(one, operator, number(draw(st.sampled_from([-2, 0, 1, 3]))))
+    if one.exact:
+        return plus_half(one, draw(st.sampled_from("+-" if one.type == WIDEST else "+-*")))
     return arithmetic(one, draw(st.sampled_from("+-*")), number(0.5))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,7 +12,13 @@ from tests.oracle.queries import Relation, Stream
 from tests.oracle.windows import Row
 
 COLUMNS = (("k", "INT"), ("a", "BIGINT"), ("s", "STRING"), ("x", "DOUBLE"), ("f", "FLOAT"))
-POOL = (*COLUMNS[1:], ("b", "BOOLEAN"), ("d", "INT"))
+POOL = (
+    *COLUMNS[1:],
+    ("b", "BOOLEAN"),
+    ("d", "INT"),
+    ("p", "DECIMAL(9, 2)"),
+    ("w", "DECIMAL(25, 3)"),
+)
 
 # The gap after each tuple; zeros make ties, the largest outlast every window drawn here.
 gaps = st.sampled_from([0, 0, 0, 1, 1, 1, 2, 3, 5, 19])
@@ -23,6 +30,11 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     # Multiples of a quarter: their sums are exact in any order, so no answer depends on rounding.
     "DOUBLE": st.sampled_from([None, -1.5, 0.0, 0.25, 1.0, 2.0, 1e9, -1e9]),
     "FLOAT": st.sampled_from([None, -0.25, 0.5, 1.0, 2.0, 4096.75]),
+    # As long as they need to be for one word, and for two.
+    "DECIMAL(9, 2)": st.sampled_from([None, *map(Decimal, ("-1.25", "0.00", "1.00", "99.75"))]),
+    "DECIMAL(25, 3)": st.sampled_from(
+        [None, *map(Decimal, ("-1.250", "1.000", "99.750", "12345678901234567890.125"))]
+    ),
     "BOOLEAN": st.sampled_from([None, True, False]),
 }
 

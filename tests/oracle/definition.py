@@ -27,6 +27,9 @@ ARROW = {
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
     "BOOLEAN": pa.bool_(),
+    "DECIMAL(9, 2)": pa.decimal128(9, 2),
+    "DECIMAL(25, 3)": pa.decimal128(25, 3),
+    "DECIMAL(38, 6)": pa.decimal128(38, 6),
 }
 
 

@@ -27,7 +27,11 @@ class Expr:
 
     @property
     def numeric(self) -> bool:
-        return self.type in NUMERIC
+        return self.type in NUMERIC or self.exact
+
+    @property
+    def exact(self) -> bool:
+        return self.type.startswith("DECIMAL")
 
     @property
     def family(self) -> str:
@@ -64,6 +68,28 @@ def arithmetic(left: Expr, operator: str, right: Expr) -> Expr:
     if operator in "/%":
         operands[1] = f"NULLIF({operands[1]}, 0)"
     return Expr(cql, f"({operands[0]} {operator} {operands[1]})", "DOUBLE")
+
+
+WIDEST = "DECIMAL(38, 6)"
+"""What holds every decimal that is computed here."""
+
+
+def plus_half(one: Expr, operator: str) -> Expr:
+    """A decimal and 0.5, which beside it is a decimal too."""
+    held = "DECIMAL(32, 6)" if operator in "+-" else "DECIMAL(30, 3)"
+    half = "CAST(0.5 AS DECIMAL(1, 1))"
+    sql = f"CAST(CAST({one.sql} AS {held}) {operator} {half} AS {WIDEST})"
+    return Expr(f"({one.cql} {operator} 0.5)", sql, WIDEST)
+
+
+def exact_mean(argument: Expr) -> Expr:
+    """AVG of a decimal: six digits, halves away from zero, in whole numbers of the last of them."""
+    units = f"CAST({argument.sql} AS DECIMAL(30, 6)) * CAST(1000000 AS DECIMAL(7, 0))"
+    total, count = f"SUM(CAST({units} AS HUGEINT))", f"COUNT({argument.sql})"
+    sizes = f"((2 * abs({total}) + {count}) // (2 * {count}))"
+    whole = f"CAST(sign({total}) * {sizes} AS DECIMAL(30, 0))"
+    sql = f"CAST({whole} * CAST(0.000001 AS DECIMAL(6, 6)) AS {WIDEST})"
+    return Expr(f"AVG({argument.cql})", sql, WIDEST)
 
 
 def compare(left: Expr, operator: str, right: Expr) -> Expr:
@@ -113,6 +139,8 @@ def aggregate(function: str, argument: Expr) -> Expr:
     Sums of integers are BIGINT. What is not the same to the last bit by every way of computing it
     is compared as a FLOAT.
     """
+    if argument.exact and function in ("AVG", "AVG DISTINCT"):
+        return exact_mean(argument) if function == "AVG" else aggregate("SUM DISTINCT", argument)
     if function.endswith(" DISTINCT"):
         plain = aggregate(function.removesuffix(" DISTINCT"), argument)
         return Expr(_distinct(plain.cql), _distinct(plain.sql), plain.type)
@@ -130,6 +158,8 @@ def aggregate(function: str, argument: Expr) -> Expr:
             return Expr(plain, f"COUNT({argument.sql})", "BIGINT")
         case "SUM" if argument.integral:
             return Expr(plain, f"CAST(SUM({argument.sql}) AS BIGINT)", "BIGINT")
+        case "SUM" if argument.exact:
+            return Expr(plain, f"SUM(CAST({argument.sql} AS {WIDEST}))", WIDEST)
         case "SUM":
             return Expr(plain, f"SUM(CAST({argument.sql} AS DOUBLE))", "DOUBLE")
         case "AVG" | "MEDIAN":

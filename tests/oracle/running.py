@@ -23,6 +23,9 @@ SENT = {
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
     "BOOLEAN": pa.bool_(),
+    "DECIMAL(9, 2)": pa.decimal128(9, 2),
+    "DECIMAL(25, 3)": pa.decimal128(25, 3),
+    "DECIMAL(38, 6)": pa.decimal128(38, 6),
     "TIMESTAMP": pa.timestamp("us"),
 }
 EPOCH = datetime.datetime(2026, 3, 1)  # TIMESTAMP columns have no time zone

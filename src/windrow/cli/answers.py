@@ -13,6 +13,7 @@ from rich.text import Text
 from windrow.cli.console import instant
 from windrow.columns.text_forms import plain_values
 from windrow.engine.progress import QueryReport, Report
+from windrow.tables.fit import is_number
 
 SHOWN = 10
 """Rows of an answer that are printed."""
@@ -113,7 +114,7 @@ def answer_table(answer: pa.Table, *, ordered: bool = False, shown: int = SHOWN)
     """The first rows of the answer, in the order of their values unless it has one of its own."""
     table = Table()
     for field in answer.schema:
-        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        numeric = is_number(field.type)
         table.add_column(Text(field.name), justify="right" if numeric else "left")
     if answer.num_columns:
         if not ordered:

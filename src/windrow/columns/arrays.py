@@ -10,6 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.decimal_words import (
+    decimal_array,
+    decimal_words,
+    is_narrow_decimal,
+    is_wide_decimal,
+    two_words,
+)
+
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
@@ -24,8 +32,14 @@ def validity(array: pa.Array) -> Bools | None:
 
 
 def numbers(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of a fixed-width array as numpy has them; NULLs become zero."""
+    """The values of a fixed-width array as numpy has them; NULLs become zero.
+
+    A decimal of few digits is the integer of its last place.
+    """
     kind = array.type
+    if is_narrow_decimal(kind):
+        valid, lower = validity(array), decimal_words(array)[:, 0]
+        return lower.copy() if valid is None else np.where(valid, lower, 0)
     if pa.types.is_timestamp(kind):
         array = array.view(pa.int64())
     elif pa.types.is_date32(kind):
@@ -100,6 +114,8 @@ def fixed_array(values: npt.NDArray[Any], valid: Bools | None, kind: pa.DataType
     """An Arrow array of a fixed-width type over numpy values (not copied)."""
     if pa.types.is_boolean(kind):
         return pa.array(values.astype(np.bool_), mask=None if valid is None else ~valid)
+    if is_narrow_decimal(kind):
+        return decimal_array(two_words(values), valid, kind)
     bitmap = None
     if valid is not None and not valid.all():
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
@@ -138,7 +154,7 @@ def sorted_positions(keys: Sequence[tuple[pa.Array, bool]]) -> Int64s:
 
 def _ranks(column: pa.Array) -> Int64s:
     """Integers in the order of the values."""
-    if not pa.types.is_string(column.type):
+    if not pa.types.is_string(column.type) and not is_wide_decimal(column.type):
         return order_keys(column)
     ranks: Int64s = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy()
     return ranks.astype(np.int64)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, identity_keys, string_parts, validity
+from windrow.columns.arrays import Int64s, identity_keys, validity
+from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.kernels import bytes_in, inline, int64, ints, ints_out, kernel, void
 
 NULL_HASH = -7046029254386353131
@@ -61,8 +62,8 @@ def hash_rows(columns: Sequence[pa.Array], length: int) -> Int64s:
     hashes = np.zeros(length, np.int64)
     for column in columns:
         before = hashes.copy() if column.null_count else hashes
-        if pa.types.is_string(column.type):
-            _add_strings(*string_parts(column), hashes)
+        if is_bytes(column.type):
+            _add_strings(*byte_parts(column), hashes)
         else:
             _add_ints(identity_keys(column), hashes)
         valid = validity(column)

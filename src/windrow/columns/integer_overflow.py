@@ -1,4 +1,4 @@
-"""Integers that leave the range of their type: NULL in their row, and counted.
+"""Integers and decimals that leave the range of their type: NULL in their row, and counted.
 
 A query runs for months, and its checkpoint is of no use to a script that was changed: one absurd
 row must not end it. So a result that does not fit is NULL, like a quotient by zero. Whoever runs
@@ -41,6 +41,13 @@ def count_overflows(overflows: Overflows) -> Iterator[None]:
         _counted.reset(token)
 
 
+def note_overflows(count: int) -> None:
+    """Results that did not fit, for whoever counts."""
+    counted = _counted.get()
+    if counted is not None:
+        counted.count += count
+
+
 def or_null(compute: Callable[..., Operand], exact: Callable[..., int]) -> Callable[..., Operand]:
     """``compute`` over columns, with NULL in the rows whose integers do not fit.
 
@@ -65,8 +72,6 @@ def exact_or_null(exact: Callable[..., int], *operands: Operand) -> Operand:
     most = 2 ** (8 * kind.byte_width - 1) - 1
     values = [None if None in row else exact(*row) for row in zip(*columns, strict=True)]
     fits = [v if v is None or -most - 1 <= v <= most else None for v in values]
-    counted = _counted.get()
-    if counted is not None:
-        counted.count += fits.count(None) - values.count(None)
+    note_overflows(fits.count(None) - values.count(None))
     result = pa.array(fits, kind)
     return result if arrays else result[0]

@@ -22,9 +22,9 @@ from windrow.columns.arrays import (
     Int64s,
     fixed_array,
     identity_keys,
-    string_parts,
     validity,
 )
+from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.growable import SMALLEST
 from windrow.columns.hashing import hash_bytes, mix
 from windrow.columns.kernels import (
@@ -37,7 +37,7 @@ from windrow.columns.kernels import (
     kernel,
     void,
 )
-from windrow.columns.rowstore import gather_strings
+from windrow.columns.rowstore import gather_bytes
 from windrow.core.thresholds import Threshold
 
 FEW = Threshold(4096)
@@ -229,11 +229,11 @@ class StringTable:
         )  # fmt: skip
         return out
 
-    def take(self, codes: Int64s, valid: npt.NDArray[np.bool_]) -> pa.Array:
-        """The strings of these codes, NULL where not ``valid``."""
+    def take(self, codes: Int64s, valid: npt.NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
+        """The values of these codes, NULL where not ``valid``."""
         starts = self._ends[codes]
         lengths = np.where(valid, self._ends[codes + 1] - starts, 0)
-        return gather_strings(self._arena, starts, lengths, valid)
+        return gather_bytes(self._arena, starts, lengths, valid, kind)
 
     def _reserve(self, count: int, more_bytes: int) -> None:
         used = int(self._ends[self.count])
@@ -256,9 +256,7 @@ class _Column:
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
-        self.table: IntTable | StringTable = (
-            StringTable() if pa.types.is_string(kind) else IntTable()
-        )
+        self.table: IntTable | StringTable = StringTable() if is_bytes(kind) else IntTable()
 
     def codes(self, array: pa.Array) -> Int64s:
         valid = validity(array)
@@ -269,7 +267,7 @@ class _Column:
             codes[valid] = self.codes(array.drop_null())
             return codes
         if isinstance(self.table, StringTable):
-            return self.table.codes(*string_parts(array)) + 1
+            return self.table.codes(*byte_parts(array)) + 1
         return self.table.codes(identity_keys(array)) + 1
 
     def values(self, codes: Int64s) -> pa.Array:
@@ -278,7 +276,7 @@ class _Column:
         if isinstance(self.table, StringTable):
             if self.table.count == 0:
                 return pa.nulls(len(codes), self.kind)
-            return self.table.take(at, valid)
+            return self.table.take(at, valid, self.kind)
         if self.table.count == 0:
             return pa.nulls(len(codes), self.kind)
         keys = self.table.keys[at]

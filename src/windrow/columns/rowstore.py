@@ -15,10 +15,9 @@ from windrow.columns.arrays import (
     Int64s,
     fixed_array,
     numbers,
-    string_array,
-    string_parts,
     validity,
 )
+from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
@@ -33,13 +32,15 @@ def _gather(data, starts, targets, out):  # type: ignore[no-untyped-def]
             out[target + j] = data[start + j]
 
 
-def gather_strings(data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | None) -> pa.Array:
-    """An Arrow array of the strings that begin at ``starts`` in ``data``."""
+def gather_bytes(
+    data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | None, kind: pa.DataType
+) -> pa.Array:
+    """An Arrow array of the values whose bytes begin at ``starts`` in ``data``."""
     targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=targets[1:])
     out = np.empty(int(targets[-1]), np.uint8)
     _gather(data, starts, targets, out)
-    return string_array(targets.astype(np.int32), out, valid)
+    return from_bytes(targets.astype(np.int32), out, valid, kind)
 
 
 MakeArray = Callable[[], pa.Array]
@@ -78,13 +79,13 @@ class _Nulls:
 
 
 class FixedColumn:
-    """Numbers, timestamps, dates and booleans."""
+    """Numbers, timestamps, dates and booleans; decimals of few digits."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
         if pa.types.is_date32(kind):
             dtype: Any = np.int32
-        elif pa.types.is_timestamp(kind):
+        elif pa.types.is_timestamp(kind) or pa.types.is_decimal(kind):
             dtype = np.int64
         else:
             dtype = kind.to_pandas_dtype()
@@ -109,15 +110,19 @@ class FixedColumn:
         self.values.clear(position)
 
 
-class StringColumn:
-    """Strings: where each begins (a logical byte position), how long it is, and the bytes."""
+class BytesColumn:
+    """Strings, and what else is bytes (``byte_forms``).
 
-    def __init__(self) -> None:
+    Where each begins (a logical byte position), how long it is, and the bytes.
+    """
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
         self.starts, self.lengths = Growable(np.int64), Growable(np.int64)
         self.data, self.nulls = Growable(np.uint8), _Nulls()
 
     def append(self, array: pa.Array) -> None:
-        offsets, data = string_parts(array)
+        offsets, data = byte_parts(array)
         first = self.data.append(data[offsets[0] : offsets[-1]])
         self.nulls.append(array, self.starts)
         self.starts.append(offsets[:-1] - offsets[0] + first)
@@ -126,7 +131,7 @@ class StringColumn:
     def take(self, positions: Int64s) -> pa.Array:
         starts, lengths = self.starts.take(positions), self.lengths.take(positions)
         nulls = self.nulls.take(positions)
-        return gather_strings(self.data.view, starts - self.data.base, lengths, nulls)
+        return gather_bytes(self.data.view, starts - self.data.base, lengths, nulls, self.kind)
 
     def lend(self) -> MakeArray:
         starts, lengths, valid = self.starts.lend(), self.lengths.lend(), self.nulls.lend()
@@ -138,7 +143,8 @@ class StringColumn:
             offsets[:-1] = starts - base
             offsets[-1] = offsets[-2] + lengths[-1] if len(starts) else 0
             small = offsets[-1] < 2**31
-            return string_array(offsets.astype(np.int32) if small else offsets, data, valid)
+            offsets = offsets.astype(np.int32) if small else offsets
+            return from_bytes(offsets, data, valid, self.kind)
 
         return array
 
@@ -156,8 +162,8 @@ class StringColumn:
         self.lengths.clear(position)
 
 
-def _column(kind: pa.DataType) -> FixedColumn | StringColumn:
-    return StringColumn() if pa.types.is_string(kind) else FixedColumn(kind)
+def _column(kind: pa.DataType) -> FixedColumn | BytesColumn:
+    return BytesColumn(kind) if is_bytes(kind) else FixedColumn(kind)
 
 
 class RowStore:

@@ -20,20 +20,31 @@ import pyarrow.compute as pc
 
 from windrow.core.schema import Schema, Type
 
-ARROW: dict[Type, pa.DataType] = {
-    Type.BOOLEAN: pa.bool_(),
-    Type.INT: pa.int32(),
-    Type.BIGINT: pa.int64(),
-    Type.FLOAT: pa.float32(),
-    Type.DOUBLE: pa.float64(),
-    Type.STRING: pa.string(),
-    Type.TIMESTAMP: pa.timestamp("us"),
-    Type.DATE: pa.date32(),
-    Type.INTERVAL: pa.int64(),
-}
+
+class ArrowTypes(dict[Type, pa.DataType]):
+    """The Arrow type of each SQL type; those with parameters are made when they are asked for."""
+
+    def __missing__(self, kind: Type) -> pa.DataType:
+        return pa.decimal128(kind.precision, kind.scale)
+
+
+ARROW: ArrowTypes = ArrowTypes(
+    {
+        Type.BOOLEAN: pa.bool_(),
+        Type.INT: pa.int32(),
+        Type.BIGINT: pa.int64(),
+        Type.FLOAT: pa.float32(),
+        Type.DOUBLE: pa.float64(),
+        Type.STRING: pa.string(),
+        Type.TIMESTAMP: pa.timestamp("us"),
+        Type.DATE: pa.date32(),
+        Type.INTERVAL: pa.int64(),
+    }
+)
 UTC = pa.timestamp("us", "UTC")
 OFFSET = r"\d\d:?\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 WHOLE_NUMBER = r"^[-+]?(\d+|0[xX][0-9a-fA-F]+)$"
+DECIMAL = r"(?i)^[-+]?\.?\d[\d.]*(e[-+]?\d+)?$"
 NUMBER = r"(?i)^[-+]?([\d.]|inf|nan)"
 POSSIBLE = {
     Type.BOOLEAN: r"(?i)^(true|false|0|1)$",
@@ -97,7 +108,7 @@ def _possible(texts: pa.Array, kind: Type) -> pa.Array:
 
     They are most of what cannot be read, and one pass is cheaper than finding each by halving.
     """
-    fits = pc.match_substring_regex(texts, POSSIBLE[kind])
+    fits = pc.match_substring_regex(texts, POSSIBLE.get(kind, DECIMAL))
     return pc.if_else(fits, texts, pa.scalar(None, pa.string()))
 
 

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
+from windrow.core.value_types import Type
 
-class Type(Enum):
-    """The SQL types of columns and expressions. INTERVAL exists in expressions only."""
-
-    BOOLEAN = "BOOLEAN"
-    INT = "INT"
-    BIGINT = "BIGINT"
-    FLOAT = "FLOAT"
-    DOUBLE = "DOUBLE"
-    STRING = "STRING"
-    TIMESTAMP = "TIMESTAMP"
-    DATE = "DATE"
-    INTERVAL = "INTERVAL"
-
-    @property
-    def integral(self) -> bool:
-        return self in (Type.INT, Type.BIGINT)
-
-    @property
-    def numeric(self) -> bool:
-        return self in (Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE)
+__all__ = ["Field", "Schema", "Type"]
 
 
 @dataclass(frozen=True)

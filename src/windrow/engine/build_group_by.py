@@ -12,6 +12,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.engine.build_shared import shared_summaries, summary_for
 from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
+from windrow.operators.aggregates.decimal_sums import DecimalSum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
@@ -182,7 +183,8 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
         case "COUNT":
             return Count()
         case "SUM" | "AVG":
-            return Sum(kind, mean=aggregate.function == "AVG")
+            made = DecimalSum if pa.types.is_decimal(kind) else Sum
+            return made(kind, mean=aggregate.function == "AVG")
         case "MIN" | "MAX":
             return Extreme(kind, aggregate.function == "MAX", departs)
         case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:

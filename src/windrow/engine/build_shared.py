@@ -8,6 +8,7 @@ from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue
+from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.shared_reads import Form, Probe, ReadAggregate, Source
 from windrow.operators.aggregates.shared_values import (
@@ -86,6 +87,8 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
             return CountSummary()
         case "SUM" | "AVG" if pa.types.is_floating(kind):
             return DoubleSumSummary(kind, mean=function == "AVG")
+        case "SUM" | "AVG" if pa.types.is_decimal(kind):
+            return DecimalSumSummary(kind, mean=function == "AVG")
         case "SUM" | "AVG":
             return IntegerSumSummary(kind, mean=function == "AVG")
         case "MIN" | "MAX":

@@ -99,8 +99,8 @@ class Report:
 def overflow_warning(query: str) -> WindrowWarning:
     """What is said when it happens to a query for the first time."""
     return WindrowWarning(
-        "integers overflowed BIGINT: such a SUM is NULL for its group until it fits again, "
-        "such a result of arithmetic in its row",
+        "numbers overflowed BIGINT or DECIMAL: such a SUM is NULL for its group until it fits "
+        "again, such a result of arithmetic in its row",
         where=f"query {query}",
         remedy="compute with CAST(... AS DOUBLE) to get rounded results",
     )

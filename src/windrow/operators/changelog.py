@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, identity_keys, string_parts
+from windrow.columns.arrays import Int64s, identity_keys
+from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
@@ -146,8 +147,8 @@ class Cancellation:
 
     def refine(self, column: pa.Array) -> None:
         """Compare by a column without NULL, given for ``events``; those without opposite go."""
-        if pa.types.is_string(column.type):
-            classes = _by_text(self._times, self._classes, *string_parts(column))
+        if is_bytes(column.type):
+            classes = _by_text(self._times, self._classes, *byte_parts(column))
         else:
             classes = _by_number(self._times, self._classes, identity_keys(column))
         left = _with_opposite(self._times, self._sign, classes)
@@ -182,7 +183,7 @@ class Changelog:
         self.keeps = keeps and pattern is not UpdatePattern.MONOTONIC
         self._nothing = Delta.empty(schema)
         self.buffer = StateBuffer(schema, pattern, scan)
-        texts = [pa.types.is_string(kind) for kind in schema.types]
+        texts = [is_bytes(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
 
     @property

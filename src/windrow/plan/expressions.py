@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 from windrow.core.schema import Schema, Type
 
 ARRAYS = "[]"
 """What the function of a call ends in if it is one of the user's own and takes Arrow arrays."""
-Value = bool | int | float | str | None
+Value = bool | int | float | Decimal | str | None
 """TIMESTAMP and INTERVAL literals are integer microseconds, DATE literals days since 1970."""
 
 
@@ -120,10 +121,6 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
     if isinstance(expression, Literal):
         if expression.value is None:
             return "NULL"
-        if isinstance(expression.value, str):
-            return "'" + expression.value.replace("'", "''") + "'"
-        if isinstance(expression.value, bool):
-            return str(expression.value).upper()
         return _constant(expression.value, expression.type)
     args = [render(a, schema) for a in expression.args]
     wrapped = [
@@ -161,8 +158,15 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
             return f"{name.upper()}({', '.join(args)})"
 
 
-def _constant(value: int | float, kind: Type) -> str:
+def _constant(value: bool | int | float | Decimal | str, kind: Type) -> str:
     """Times as people write them, not as they are counted."""
+    match value:
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bool():
+            return str(value).upper()
+        case Decimal():
+            return f"{value:f}"
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     try:
         if kind is Type.TIMESTAMP:

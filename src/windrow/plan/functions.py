@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from windrow.core.schema import Type
+from windrow.plan.decimal_types import (
+    common_digits,
+    mean_type,
+    result_type,
+    sum_type,
+    within_limits,
+)
 
 Types = Sequence[Type]
 B, I, L, F, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE  # noqa: E741
@@ -37,14 +45,20 @@ def common(types: Types) -> Type | None:
     if all(t.numeric for t in distinct):
         if all(t.integral for t in distinct):
             return L
-        return D
+        if any(t.is_floating for t in distinct):
+            return D
+        return within_limits(*common_digits(distinct))
     return T if distinct == {T, DATE} else None
 
 
-def _arithmetic(types: Types) -> Type | None:
+def _arithmetic(types: Types, function: str = "add") -> Type | None:
     if not all(t.numeric for t in types):
         return None
-    return L if all(t.integral for t in types) else D
+    if any(t.is_floating for t in types):
+        return D
+    if all(t.integral for t in types):
+        return L
+    return result_type(function, *types) if len(types) > 1 else types[0]
 
 
 def _add(types: Types) -> Type | None:
@@ -61,7 +75,7 @@ def _subtract(types: Types) -> Type | None:
             return T
         case (Type.INTERVAL, Type.INTERVAL):
             return V
-    return _arithmetic(types)
+    return _arithmetic(types, "subtract")
 
 
 def _compare(types: Types) -> Type | None:
@@ -75,7 +89,8 @@ def _all(kind: Type, result: Type) -> Callable[[Types], Type | None]:
 def _same_number(types: Types) -> Type | None:
     if not types[0].numeric or not all(t.integral for t in types[1:]):
         return None
-    return types[0]
+    kind = types[0]
+    return within_limits(kind.precision - kind.scale + 1, kind.scale) if kind.is_decimal else kind
 
 
 def _doubles(types: Types) -> Type | None:
@@ -125,7 +140,6 @@ def _like(types: Types) -> Type | None:
 
 
 _COMPARISON = Function("two values of comparable types", 2, 2, _compare)
-_ARITHMETIC = Function("two numbers", 2, 2, _arithmetic)
 _STRING = Function("a string", 1, 1, _all(S, S))
 _TWO_STRINGS = Function("two strings", 2, 2, _all(S, B))
 _PART = Function("a TIMESTAMP or DATE", 1, 1, _part_of_time)
@@ -136,7 +150,8 @@ _ALIKE = Function("values of one type", 1, None, common)
 FUNCTIONS: Mapping[str, Function] = {
     "add": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _add),
     "subtract": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _subtract),
-    **dict.fromkeys(("multiply", "divide", "modulo"), _ARITHMETIC),
+    **{name: Function("two numbers", 2, 2, partial(_arithmetic, function=name))
+       for name in ("multiply", "divide", "modulo")},
     "negate": Function("a number", 1, 1, _negate),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISON),
     "is_null": Function("a value", 1, 1, lambda _: B),
@@ -221,5 +236,5 @@ def aggregate_type(function: str, argument: Type | None) -> Type | None:
     if not argument.numeric:
         return None
     if function == "SUM":
-        return L if argument.integral else D
-    return D
+        return L if argument.integral else sum_type(argument) if argument.is_decimal else D
+    return mean_type(argument) if function == "AVG" and argument.is_decimal else D

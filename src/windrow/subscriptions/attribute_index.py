@@ -113,7 +113,7 @@ class AttributeIndex:
         if self.texts is None:
             words = (w.take(places) for w in self._words)
             return Spans(constrained, entry, lo, hi, None, *words)
-        texts = self.texts.take(lo, np.ones(len(lo), np.bool_))
+        texts = self.texts.take(lo, np.ones(len(lo), np.bool_), pa.string())
         return Spans(constrained, entry, lo[:0], hi[:0], texts)
 
     def inexact(self, spans: Spans) -> bool:

@@ -1,8 +1,9 @@
 """Values of any Arrow type as values of another, if they fit without a change of meaning.
 
 ``fit`` is for types that a script has. Text is read by the same rules as in CAST and in CSV files.
-A number is no text and no time; a fraction is no integer; an integer out of range does not fit. A
-moment with an offset is taken in UTC, and one finer than microseconds is cut to them.
+A number is no text and no time; a fraction is no integer; a number out of range, or with more
+digits behind the point than a DECIMAL has, does not fit. A moment with an offset is taken in UTC,
+and one finer than microseconds is cut to them.
 
 ``fit_column`` is for any type. Those that a script has are fitted as a stream's. The others are
 cast if no value is changed by it, but for the digits that a narrower float has not; as there, a
@@ -75,9 +76,11 @@ def _fit_array(values: pa.Array, kind: Type) -> pa.Array:
         return parse(_nothing_for_blank(as_text(values), kind), kind)
     if pa.types.is_null(source):
         return pa.nulls(len(values), target)
+    if kind.is_decimal and is_number(source):
+        return _fit_decimals(values, target)
     if kind.integral and is_number(source):
         return readable(values, lambda part: pc.cast(part, target), target)
-    if kind in (Type.FLOAT, Type.DOUBLE) and is_number(source):
+    if kind.is_floating and is_number(source):
         return _fit_floats(values, target)
     if kind is Type.TIMESTAMP and (pa.types.is_timestamp(source) or pa.types.is_date(source)):
         return _moments(values, target)
@@ -96,7 +99,9 @@ def _fit_one_by_one(values: list[Any], kind: Type) -> pa.Array:
     filled = 1
     for cls, alike in places.items():
         those = [values[p] for p in alike]
-        if cls is int and kind in (Type.FLOAT, Type.DOUBLE):
+        if cls is int and kind.is_decimal:
+            those = [str(v) for v in those]
+        if cls is int and kind.is_floating:
             those = [_as_float(v) for v in those]  # Arrow takes no integer beyond 64 bits
         parts.append(_fit_array(_array(those), kind))
         for offset, place in enumerate(alike):
@@ -158,6 +163,13 @@ def _nothing_for_blank(texts: pa.Array, kind: Type) -> pa.Array:
     if not pc.any(blank).as_py():
         return texts
     return pc.if_else(blank, pa.scalar(None, pa.string()), texts)
+
+
+def _fit_decimals(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Numbers whose digits the type has, of a float those that it is written with."""
+    if not pa.types.is_decimal(values.type):
+        values = pc.cast(values, pa.string())
+    return readable(values, lambda part: pc.cast(part, target), target)
 
 
 def _fit_floats(values: pa.Array, target: pa.DataType) -> pa.Array:

@@ -11,6 +11,7 @@ import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.chunks import LineEnds, chunks
@@ -90,7 +92,7 @@ def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[p
     """The declared columns by Arrow's reader, or None if the chunk is not for it."""
     if not _plain(chunk):
         return None
-    schema = pa.schema([pa.field(f.name, READ_AS[f.type]) for f in declaration.schema])
+    schema = pa.schema([pa.field(f.name, _read_as(f.type)) for f in declaration.schema])
     options = arrow_json.ParseOptions(
         explicit_schema=schema, unexpected_field_behavior="ignore", newlines_in_values=False
     )
@@ -106,6 +108,11 @@ def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[p
     if table.num_rows != count:
         return None
     return [pa.concat_arrays(table.column(f.name).chunks) for f in declaration.schema]
+
+
+def _read_as(kind: Type) -> pa.DataType:
+    """The type in which Arrow's reader has values of a type."""
+    return READ_AS.get(kind) or ARROW[kind]
 
 
 def _plain(chunk: bytes) -> bool:
@@ -140,22 +147,22 @@ def _text(line: bytes) -> str:
 
 
 def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> Parsed:
-    names = [f.name for f in declaration.schema]
-    values: list[list[Any]] = [[] for _ in names]
+    exact = any(f.type.is_decimal for f in declaration.schema)
+    values: list[list[Any]] = [[] for _ in declaration.schema]
     lines: list[bytes] = []
     numbers: list[int] = []
     refused: list[Rejected] = []
     for number, line in enumerate(chunk.split(b"\n"), before + 1):
         if not line.strip():
             continue
-        found = _object(line)
+        found = _object(line, exact)
         if isinstance(found, str):
             refused.append(Rejected(number, found, _text(line)))
             continue
         numbers.append(number)
         lines.append(line)
-        for name, column in zip(names, values, strict=True):
-            column.append(found.get(name))
+        for field, column in zip(declaration.schema, values, strict=True):
+            column.append(_as_float(found.get(field.name), field.type))
     columns: list[Values] = [*values]
     parsed = enforce(
         columns,
@@ -167,14 +174,20 @@ def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> 
     return replace(parsed, rejected=everything)
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
-    """The line's object, or why there is none.
+def _as_float(value: Any, kind: Type) -> Any:
+    """A number that was read with all its digits as a double, unless a DECIMAL is wanted."""
+    return float(value) if isinstance(value, Decimal) and not kind.is_decimal else value
+
+
+def _object(line: bytes, exact: bool = False) -> dict[str, Any] | str:
+    """The line's object, or why there is none; if ``exact`` fractions have all their digits.
 
     Bytes that are not UTF-8 become characters that no text may hold, so that only the column
     in which they stand is refused.
     """
     try:
-        found = json.loads(line.decode("utf-8", errors="surrogateescape"), strict=False)
+        text = line.decode("utf-8", errors="surrogateescape")
+        found = json.loads(text, strict=False, parse_float=Decimal if exact else None)
     except json.JSONDecodeError as error:
         return f"expected a JSON object, found broken JSON at column {error.colno}: {error.msg}"
     except (ValueError, RecursionError) as error:

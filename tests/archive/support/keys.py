@@ -14,9 +14,9 @@ _MOMENTS = st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 
 
 
 def _decimals(most: int, places: int) -> st.SearchStrategy[decimal.Decimal]:
-    unscaled = st.integers(-most * 10**places, most * 10**places)
+    last_places = st.integers(-most * 10**places, most * 10**places)
     few = st.integers(-3, 3)
-    return st.one_of(few, unscaled).map(lambda n: decimal.Decimal((n < 0, digits(n), -places)))
+    return st.one_of(few, last_places).map(lambda n: decimal.Decimal((n < 0, digits(n), -places)))
 
 
 def digits(number: int) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 The operators work on numbers, timestamps, dates and intervals. Integers are computed as BIGINT, and
 a result beyond it is NULL (``windrow.columns.integer_overflow``); whatever involves a FLOAT or a
-DOUBLE is computed as DOUBLE. Dividing by zero gives NULL. The difference of two dates is in days,
-every other difference of times in microseconds.
+DOUBLE is computed as DOUBLE, else a DECIMAL is computed in ``decimal_arithmetic``. Dividing by
+zero gives NULL. The difference of two dates is in days, every other one of times in microseconds.
 
 Outside their domain roots and logarithms give what IEEE arithmetic gives: the root of -1 is NaN,
 the logarithm of 0 is minus infinity.
@@ -18,6 +18,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.functions.decimal_arithmetic import either
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, literal, row_by_row
 from windrow.columns.integer_overflow import exact_or_null, or_null
 from windrow.core.schema import Type
@@ -171,7 +172,7 @@ def round_kernel(args: Sequence[Operand], call: Call) -> Operand:
     return round_to(value, digits)
 
 
-KERNELS: dict[str, Kernel] = {
+PLAIN: dict[str, Kernel] = {
     "add": binary(or_null(pc.add_checked, operator.add)),
     "subtract": binary(or_null(pc.subtract_checked, operator.sub)),
     "multiply": binary(multiply),
@@ -183,6 +184,9 @@ KERNELS: dict[str, Kernel] = {
     "round": round_kernel,
     "floor": whole(pc.floor),
     "ceil": whole(pc.ceil),
+}
+KERNELS: dict[str, Kernel] = {
+    **{name: either(name, kernel) for name, kernel in PLAIN.items()},
     "sqrt": on_doubles(pc.sqrt),
     "power": on_doubles(pc.power),
     "ln": on_doubles(pc.ln),

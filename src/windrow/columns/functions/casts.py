@@ -1,16 +1,18 @@
 """CAST and TRY_CAST.
 
 CAST refuses what it cannot convert; TRY_CAST gives NULL for it. A fraction is rounded to the
-nearest integer, halves to the even one.
+nearest integer, halves to the even one; decimals are rounded with halves away from zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.decimal_numbers import from_floats, to_integers, to_texts
 from windrow.columns.functions.operands import Kernel, Operand, as_array, cast_operand, length_of
 from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
@@ -22,6 +24,8 @@ def to_text(operand: Operand, kind: Type) -> Operand:
     """Values as text; a timestamp shows as many digits of a second as it needs."""
     if kind is Type.STRING:
         return operand
+    if kind.is_decimal:
+        return to_texts(operand)
     text = pc.cast(operand, pa.string())
     if kind is Type.TIMESTAMP:
         text = pc.replace_substring_regex(text, r"\.?0*$", "")
@@ -35,8 +39,13 @@ def to_integer(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Numbers as integers, NULL where they do not fit."""
     if pa.types.is_floating(values.type):
         values = pc.round(values, round_mode="half_to_even")
+    elif pa.types.is_decimal(values.type):
+        values = to_integers(values)
     width = 8 * target.byte_width - 1
-    if pa.types.is_integer(values.type):
+    if pa.types.is_decimal(values.type):
+        limits = tuple(pa.scalar(Decimal(n), values.type) for n in (-(2**width), 2**width - 1))
+        fits = pc.and_(pc.greater_equal(values, limits[0]), pc.less_equal(values, limits[1]))
+    elif pa.types.is_integer(values.type):
         limits = pa.scalar(-(2**width), pa.int64()), pa.scalar(2**width - 1, pa.int64())
         fits = pc.and_(pc.greater_equal(values, limits[0]), pc.less_equal(values, limits[1]))
     else:
@@ -55,8 +64,10 @@ def convert(values: pa.Array, source: Type, target: Type) -> pa.Array:
         return to_text(values, source)
     if target is Type.BOOLEAN:
         return pc.not_equal(values, pa.scalar(0, values.type))
+    if target.is_decimal and source.is_floating:
+        return from_floats(values, ARROW[target])
     if source is Type.BOOLEAN:
-        return pc.cast(pc.cast(values, pa.int8()), ARROW[target])
+        return cast_operand(pc.cast(values, pa.int8()), target)
     if target.integral and source.numeric:
         return to_integer(values, ARROW[target])
     if target is Type.DATE and source is Type.TIMESTAMP:

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, has_nan, null
 from windrow.core.schema import Type
+from windrow.core.value_types import MOST_DIGITS
+from windrow.plan.decimal_types import common_digits, is_exact, within_limits
 from windrow.plan.expressions import Call
 
 Comparison = Callable[[Operand, Operand], Operand]
@@ -24,7 +26,11 @@ def common_type(types: Sequence[Type]) -> Type:
         return Type.TIMESTAMP
     if all(t.integral or t is Type.INTERVAL for t in types):
         return Type.BIGINT
-    return Type.DOUBLE if all(t.numeric for t in types) else first
+    if not all(t.numeric for t in types):
+        return first
+    if any(t.is_floating for t in types):
+        return Type.DOUBLE
+    return within_limits(*common_digits(types))
 
 
 def align(args: Sequence[Operand], call: Call) -> list[Operand]:
@@ -35,9 +41,22 @@ def align(args: Sequence[Operand], call: Call) -> list[Operand]:
         if not (isinstance(v, pa.Scalar) and not v.is_valid)
     ]
     target = common_type(known or [call.args[0].type])
+    if target.is_decimal and not is_exact(known):
+        return _align_long(args, [a.type for a in call.args])
     return [
         null(target) if isinstance(v, pa.Scalar) and not v.is_valid else cast_operand(v, target)
         for v in args
+    ]
+
+
+def _align_long(args: Sequence[Operand], known: Sequence[Type]) -> list[Operand]:
+    """Decimals in twice the bits: no type of ours has all digits of these."""
+    kind = pa.decimal256(2 * MOST_DIGITS, common_digits(known)[1])
+    return [
+        pa.scalar(None, kind)
+        if isinstance(v, pa.Scalar) and not v.is_valid
+        else pc.cast(cast_operand(v, t.digits), kind)
+        for v, t in zip(args, known, strict=True)
     ]
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.decimal_numbers import to_doubles, to_scale
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
@@ -26,12 +27,25 @@ Kernel: TypeAlias = Callable[[Sequence[Operand], Call], Operand]
 def cast_operand(operand: Operand, kind: Type) -> Operand:
     """The operand in another type of the same kind: wider or narrower, never parsed.
 
-    An integer becomes the nearest double; Arrow's own check would refuse those beyond 2**53.
+    A number becomes the nearest double; Arrow's own check would refuse integers beyond 2**53.
     """
     target = ARROW[kind]
     if operand.type == target:
         return operand
+    if pa.types.is_decimal(target) or pa.types.is_decimal(operand.type):
+        return _cast_decimals(operand, target)
     return pc.cast(operand, target, safe=not pa.types.is_floating(target))
+
+
+def _cast_decimals(operand: Operand, target: pa.DataType) -> Operand:
+    values = pa.repeat(operand, 1) if isinstance(operand, pa.Scalar) else operand
+    if pa.types.is_floating(target):
+        found = pc.cast(to_doubles(values), target)
+    elif pa.types.is_decimal(target):
+        found = to_scale(values, target)
+    else:
+        found = pc.cast(values, target)
+    return found[0] if isinstance(operand, pa.Scalar) else found
 
 
 def as_array(operand: Operand, length: int) -> pa.Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -89,6 +90,8 @@ def python_kernel(name: str) -> Kernel:
 
 def is_of_type(value: object, kind: Type) -> bool:
     """Whether a Python value is one of the type; Arrow would cut 1.5 to an integer."""
+    if kind.is_decimal:
+        return isinstance(value, Decimal | int) and not isinstance(value, bool)
     match kind:
         case Type.BOOLEAN:
             return isinstance(value, bool | np.bool_)

@@ -5,8 +5,8 @@ back. So the least of the texts is x where y is least, whatever keeps and merges
 the answer depends on the values alone. ``nulls`` stands before the key of a y that is NULL, "0"
 before others; if it is empty such pairs are NULL. A pair is NULL if x is.
 
-Numbers and times are 16 hexadecimal digits in their order. In a key that is a text the characters 0
-and 1 are escaped, so that 0 can end it.
+Numbers and times are 16 hexadecimal digits in their order, long decimals 32. In a key that is a
+text the characters 0 and 1 are escaped, so that 0 can end it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s, fixed_array, order_key_bits, order_keys, string_array
 from windrow.columns.arrays import validity as valid_of
+from windrow.columns.byte_forms import byte_parts, from_bytes
+from windrow.columns.decimal_words import is_wide_decimal
 from windrow.columns.functions.operands import Kernel, Operand, as_array, length_of
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
@@ -32,9 +34,15 @@ LOWEST = np.int64(-(2**63))
 
 def digits(values: pa.Array) -> pa.Array:
     """Fixed-width values as hexadecimal digits that sort as they do; NULL stays NULL."""
+    if is_wide_decimal(values.type):
+        return _hexadecimal(byte_parts(values)[1].tobytes(), 2 * DIGITS, values)
     keys = (order_keys(values) ^ LOWEST).astype(">u8")
-    data = np.frombuffer(keys.tobytes().hex().encode(), np.uint8)
-    offsets = np.arange(0, DIGITS * (len(values) + 1), DIGITS, dtype=np.int32)
+    return _hexadecimal(keys.tobytes(), DIGITS, values)
+
+
+def _hexadecimal(raw: bytes, width: int, values: pa.Array) -> pa.Array:
+    data = np.frombuffer(raw.hex().encode(), np.uint8)
+    offsets = np.arange(0, width * (len(values) + 1), width, dtype=np.int32)
     return string_array(offsets, data, valid_of(values))
 
 
@@ -43,6 +51,14 @@ def numbers_of(texts: pa.Array) -> Int64s:
     filled = pc.fill_null(texts, "0" * DIGITS)
     raw = bytes.fromhex("".join(filled.to_pylist()))
     return np.frombuffer(raw, ">u8").astype(np.int64) ^ LOWEST
+
+
+def _wide_decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The decimals that digits are of."""
+    filled = pc.fill_null(pc.utf8_slice_codeunits(texts, -2 * DIGITS), "0" * 2 * DIGITS)
+    raw = np.frombuffer(bytes.fromhex("".join(filled.to_pylist())), np.uint8)
+    offsets = np.arange(0, DIGITS * (len(texts) + 1), DIGITS, dtype=np.int64)
+    return from_bytes(offsets, raw, valid_of(texts), kind)
 
 
 def sort_key(values: pa.Array) -> pa.Array:
@@ -68,8 +84,12 @@ def pair_value(args: Sequence[Operand], call: Call) -> Operand:
     texts = as_array(args[0], length_of(args))
     if call.type is Type.STRING:
         return pc.list_element(pc.split_pattern(texts, END, max_splits=1), 1)
-    keys, valid = numbers_of(pc.utf8_slice_codeunits(texts, -DIGITS)), valid_of(texts)
     target = ARROW[call.type]
+    if is_wide_decimal(target):
+        return _wide_decimals(texts, target)
+    keys, valid = numbers_of(pc.utf8_slice_codeunits(texts, -DIGITS)), valid_of(texts)
+    if pa.types.is_decimal(target):
+        return fixed_array(keys, valid, target)
     if pa.types.is_floating(target):
         doubles = fixed_array(order_key_bits(keys).view(np.float64), valid, pa.float64())
         return pc.cast(doubles, target, safe=False)

@@ -38,7 +38,7 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
-from windrow.columns.rowstore import StringColumn
+from windrow.columns.rowstore import BytesColumn
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 
@@ -264,7 +264,7 @@ class Extreme:
 def _strings(values: ArgumentValues) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8], int, int]:
     """Where a string argument's bytes are; NO_STRINGS for numbers."""
     store = values.store
-    if not isinstance(store, StringColumn):
+    if not isinstance(store, BytesColumn):
         return NO_STRINGS
     views = (store.starts.view, store.lengths.view, store.data.view)
     return (*views, store.starts.base, store.data.base)

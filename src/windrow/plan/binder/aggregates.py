@@ -13,6 +13,7 @@ from typing import TypeGuard
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.core.schema import Type
 from windrow.cql.dialect import APPROXIMATE
 from windrow.plan.binder.bounded_space import refuse_exact, refuse_in_lists
 from windrow.plan.binder.ordered_aggregates import ORDERED, bind_ordered
@@ -22,6 +23,8 @@ from windrow.plan.nodes import Aggregate, Reading
 
 ENDS = (("_low", Reading.LOWER), ("_high", Reading.UPPER))
 """What the names of bounds end in."""
+OF_DOUBLES = frozenset({"MEDIAN", "QUANTILE", "VAR", "STDDEV"})
+"""Aggregates that take decimals as the doubles that are nearest to them."""
 BOUNDS = {Reading.ESTIMATE: ENDS, Reading.LOWER: ENDS[1:]}
 
 
@@ -68,6 +71,8 @@ class Aggregates:
                 span=span, expected=f"a column in {node.name}(...)", found="*",
                 remedy="only COUNT takes *",
             )  # fmt: skip
+        if argument is not None and argument.type.is_decimal and function in OF_DOUBLES:
+            argument = Call("cast", (argument,), Type.DOUBLE)
         kind = aggregate_type(function, argument.type if argument else None)
         if kind is None:
             found = argument.type.value if argument else "nothing"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from math import isfinite
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import FOREVER, MICROSECONDS
 from windrow.cql.window_parser import UNIT_OF
+from windrow.plan.decimal_types import type_of
 from windrow.plan.expressions import Call, Expression, Literal
+from windrow.plan.functions import common
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -100,15 +103,34 @@ def coerce(expression: Expression, target: Type, span: Span | None) -> Expressio
                 return Literal(float(value), target)
             if target is Type.BIGINT:
                 return Literal(value, target)
+        if isinstance(value, int | Decimal) and target.is_decimal:
+            exact = type_of(Decimal(value))
+            if exact is not None and common((exact, target)) is target:
+                return Literal(Decimal(value), target)
     return Call("cast", (expression,), target)
 
 
+def _as_digits(argument: Expression) -> Expression:
+    """A constant with a point as the decimal of its digits; all else as it is."""
+    if not isinstance(argument, Literal) or argument.type is not Type.DOUBLE:
+        return argument
+    if not isinstance(argument.value, float) or not isfinite(argument.value):
+        return argument
+    value = Decimal(repr(argument.value))
+    kind = type_of(value)
+    return argument if kind is None else Literal(value, kind)
+
+
 def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
-    """Constants given the type that their neighbours have: NULL, and times written as strings."""
+    """Constants given the type that their neighbours have: NULL, times written as strings, and
+    numbers with a point beside decimals.
+    """
     typed = [a.type for a in arguments if not (isinstance(a, Literal) and a.value is None)]
     times = [t for t in typed if t in (Type.TIMESTAMP, Type.DATE)]
     if not typed:
         return arguments
+    if any(t.is_decimal for t in typed):
+        arguments = [_as_digits(a) for a in arguments]
     lead = (times or typed)[0]
     return [
         coerce(argument, lead, span)

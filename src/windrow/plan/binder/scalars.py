@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import NoReturn
 
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
-from windrow.cql.column_parser import OTHER_TYPES, TYPES
 from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
 from windrow.plan.binder.aggregates import Aggregates
@@ -28,6 +28,7 @@ from windrow.plan.binder.calls import (
     typed_call,
     wrong_number,
 )
+from windrow.plan.binder.cast_types import cast_target
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.declared_functions import bind_call
 from windrow.plan.binder.literals import coerce, interval, number, too_large
@@ -219,12 +220,7 @@ class ExpressionBinder:
         return self.aggregates.add(node, function, inner.bind, span)
 
     def _cast(self, node: exp.Cast, span: Span) -> Expression:
-        name = node.to.sql().split("(")[0].upper()
-        synonyms = {"TIMESTAMPTZ": "TIMESTAMP", "DATETIME": "TIMESTAMP", "FLOAT8": "DOUBLE"}
-        target = TYPES.get(synonyms.get(name, name))
-        if target is None:
-            raise BindError(span=span, expected="a type that CQL has", found=name,
-                            remedy=OTHER_TYPES.get(name) or did_you_mean(name, TYPES))  # fmt: skip
+        target = cast_target(node.to, span)
         inner = self.bind(node.this)
         if isinstance(inner, Literal):
             folded = coerce(inner, target, span)
@@ -307,7 +303,7 @@ class ExpressionBinder:
         if isinstance(plain, exp.Literal) and not plain.is_string:
             return number(plain.name, span, negative=True)
         inner = self.bind(plain)
-        if not isinstance(inner, Literal) or not isinstance(inner.value, int | float):
+        if not isinstance(inner, Literal) or not isinstance(inner.value, int | float | Decimal):
             return inner
         if inner.value == -(2**63) and inner.type.integral:
             raise too_large(str(2**63), span)

@@ -13,6 +13,7 @@ from functools import cached_property
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
+from windrow.plan.decimal_types import is_exact
 from windrow.plan.expressions import (
     Call,
     Column,
@@ -166,8 +167,9 @@ def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] |
         False, True
     ):
         return None
-    kind = common((one.type, other.type))
-    if kind is None:
+    kinds = one.type, other.type
+    kind = common(kinds)
+    if kind is None or (kind.is_decimal and not is_exact(kinds)):
         return None
     return _cast_to(one, kind), _cast_to(shift_columns(other, -width), kind)
 

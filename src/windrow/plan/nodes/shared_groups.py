@@ -12,6 +12,7 @@ from functools import cached_property
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
+from windrow.core.value_types import PLAIN_TYPES
 from windrow.plan.expressions import Column, Expression, Named
 from windrow.plan.nodes.base import STRICT, Unary
 from windrow.plan.nodes.relational import OrderKey
@@ -115,7 +116,7 @@ class SharedGroupBy(Unary):
     @cached_property
     def slots(self) -> tuple[tuple[int, ...], ...]:
         """For each member the places of its columns among those after the number."""
-        places = {kind: [i for i, t in enumerate(self.types) if t is kind] for kind in Type}
+        places = {kind: [i for i, t in enumerate(self.types) if t is kind] for kind in self.types}
         found = []
         for member in self.members:
             left = {kind: iter(at) for kind, at in places.items()}
@@ -177,9 +178,9 @@ class SharedTop(Unary):
 
 def slot_types(members: Iterable[GroupMember], known: tuple[Type, ...] = ()) -> tuple[Type, ...]:
     """As many columns of each type as any of the members has, after those that are ``known``."""
-    most = {kind: known.count(kind) for kind in Type}
-    for member in members:
-        types = [c.type for c in member.columns]
-        most = {kind: max(count, types.count(kind)) for kind, count in most.items()}
+    wanted = [[c.type for c in member.columns] for member in members]
+    others = {kind for types in (known, *wanted) for kind in types}.difference(PLAIN_TYPES)
+    kinds = (*PLAIN_TYPES, *sorted(others, key=lambda kind: kind.value))
+    most = {kind: max(types.count(kind) for types in (known, *wanted)) for kind in kinds}
     more = (kind for kind, n in most.items() for _ in range(n - known.count(kind)))
     return (*known, *more)

@@ -21,7 +21,8 @@ from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 Merging = TypeVar("Merging", SlidingGroupBy, SharedGroupBy)
 EXTREMES = frozenset({"MIN", "MAX"})
 HOLISTIC = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG"})
-FLOATING = frozenset({Type.FLOAT, Type.DOUBLE})
+MOST_OF_INTEGERS = 18
+"""Digits of decimals that are 64-bit integers."""
 
 
 SUMMARY = "summary"
@@ -53,9 +54,14 @@ def counts_values(aggregate: Aggregate) -> bool:
     """Whether an aggregate needs the different values, each with how often it occurs."""
     if not aggregate.exact:
         return False
-    textual = aggregate.argument is not None and aggregate.argument.type is Type.STRING
+    long = aggregate.argument is not None and _is_long(aggregate.argument.type)
     extreme = aggregate.function in EXTREMES
-    return aggregate.distinct or aggregate.function in HOLISTIC or (extreme and textual)
+    return aggregate.distinct or aggregate.function in HOLISTIC or (extreme and long)
+
+
+def _is_long(kind: Type) -> bool:
+    """Whether a value has no place in an integer of a summary."""
+    return kind is Type.STRING or kind.precision > MOST_OF_INTEGERS
 
 
 def ranks_values(aggregate: Aggregate) -> bool:
@@ -70,14 +76,14 @@ def hashes_values(aggregate: Aggregate) -> bool:
 
 def summary_width(aggregate: Aggregate) -> int:
     """How many integers a summary has for an aggregate that does not count values."""
-    floating = aggregate.argument is not None and aggregate.argument.type in FLOATING
+    kind = Type.BIGINT if aggregate.argument is None else aggregate.argument.type
     match aggregate.function:
         case _ if aggregate.argument is None:
             return 0  # every summary begins with the number of its tuples
         case "COUNT":
             return 1
         case "SUM" | "AVG":
-            return 6 if floating else 3
+            return 6 if kind.is_floating else 5 if kind.is_decimal else 3
         case "VAR" | "STDDEV":
             return 14
     return 3

@@ -13,6 +13,7 @@ from enum import Enum
 
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, replace_columns
+from windrow.plan.functions import common
 from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, Subscribe
 from windrow.plan.physical.sliding_state import schema_of_summaries
 
@@ -132,6 +133,11 @@ def positions_of(placed: Where | Keys, keys: tuple[Expression, ...]) -> tuple[in
 
 def comparable(same: Sequence[Expression]) -> tuple[Expression, ...]:
     """The keys of a join that are compared, such that equal values are stored alike."""
+    kinds = {e.type for e in same}
+    if any(kind.is_decimal for kind in kinds) and len(kinds) > 1:
+        target = common(tuple(kinds))
+        assert target is not None
+        return tuple(e if e.type is target else Call("cast", (e,), target) for e in same)
     if {e.type.integral for e in same} == {True, False} and all(e.type.numeric for e in same):
         return tuple(Call("cast", (e,), Type.DOUBLE) if e.type.integral else e for e in same)
     return tuple(same)

@@ -174,14 +174,18 @@ class Source:
 
 
 def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
-    """An aggregate over the stream's columns; None if no synopsis of the rules holds it."""
+    """An aggregate over the stream's columns; None if no synopsis of the rules holds it.
+
+    Those of decimals have longer sums than others, so their queries run alone.
+    """
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))
     if planned.distinct and function not in (Function.MIN, Function.MAX):
         if function is not Function.COUNT:
             return None
         function = Function.COUNT_DISTINCT
-    if function is None:
+    exact = planned.argument is not None and planned.argument.type.is_decimal
+    if function is None or exact:
         return None
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
     if isinstance(parameter, Joining):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from windrow.core.schema import Type
@@ -266,7 +267,9 @@ def _expression(expression: Expression | None) -> list[Any] | None:
         case Column():
             return ["column", expression.index, expression.name, expression.type.value]
         case Literal():
-            return ["literal", expression.value, expression.type.value]
+            value = expression.value
+            shown = str(value) if isinstance(value, Decimal) else value
+            return ["literal", shown, expression.type.value]
         case Call():
             args = [_expression(arg) for arg in expression.args]
             return ["call", expression.function, args, expression.type.value]
@@ -282,7 +285,8 @@ def _read_expression(saved: list[Any]) -> Expression:
         case ["column", index, name, kind]:
             return Column(int(index), str(name), Type(kind))
         case ["literal", value, kind]:
-            return Literal(value, Type(kind))
+            exact = Type(kind).is_decimal and value is not None
+            return Literal(Decimal(value) if exact else value, Type(kind))
         case ["call", function, args, kind]:
             return Call(str(function), tuple(map(_read_expression, args)), Type(kind))
     raise ValueError(f"not an expression: {saved!r}")

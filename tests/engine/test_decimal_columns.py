@@ -1,0 +1,111 @@
+"""Decimals from files to results and back: every format, every door, to the last digit."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import windrow
+
+LONG = Decimal("12345678901234567890.5")
+ROWS = [(1, Decimal("0.10"), LONG), (2, Decimal("0.20"), None), (4, None, -LONG)]
+COLUMNS = "ts BIGINT, x DECIMAL(10, 2), y DECIMAL(30, 1)"
+
+
+def written(directory: Path, format_: str) -> Path:
+    """The rows and one that does not fit, as a file."""
+    path = directory / f"rows.{format_}"
+    rows = [*ROWS, (5, Decimal("1.205"), None)]
+    if format_ == "csv":
+        texts = (",".join("" if v is None else str(v) for v in row) for row in rows)
+        path.write_text("\n".join(["ts,x,y", *texts, ""]))
+    elif format_ == "json":
+        lines = (
+            f'{{"ts": {ts}, "x": {"null" if x is None else x}, "y": {"null" if y is None else y}}}'
+            for ts, x, y in rows
+        )
+        path.write_text("\n".join([*lines, ""]))
+    else:
+        columns = [list(c) for c in zip(*rows, strict=True)]
+        kinds = (pa.int64(), pa.decimal128(12, 3), pa.decimal128(38, 1))
+        arrays = [pa.array(c, k) for c, k in zip(columns, kinds, strict=True)]
+        pa.parquet.write_table(pa.table(arrays, names=["ts", "x", "y"]), path)
+    return path
+
+
+@pytest.mark.parametrize("into", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_files_are_read_and_results_written_to_the_last_digit(
+    tmp_path: Path, format_: str, into: str
+) -> None:
+    path, results = written(tmp_path, format_), tmp_path / "results"
+    with windrow.connect() as db, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db.execute(f"CREATE STREAM s ({COLUMNS}) FROM '{path}';")
+        db.execute(
+            "CREATE QUERY q AS SELECT x, y, x + 1 AS z FROM s [UNBOUNDED] "
+            f"INTO '{results}' FORMAT {into};"
+        )
+        db.advance(10)
+        assert db.queries["q"].answer().to_pylist() == [
+            {"x": x, "y": y, "z": None if x is None else x + 1} for _, x, y in ROWS
+        ]
+        (refused,) = db.quarantined_rows("s").to_pylist()
+        assert "expected DECIMAL(10, 2), found" in refused["reason"]
+    with windrow.connect() as db:
+        kinds = "x DECIMAL(10, 2), y DECIMAL(30, 1), z DECIMAL(13, 2)"
+        db.execute(f"CREATE RELATION r ({kinds}) FROM '{results}' FORMAT {into};")
+        (again,) = db.execute("CREATE QUERY again AS SELECT SUM(y) AS y, SUM(z) AS z FROM r;")
+        db.advance(10)
+        assert again.answer().to_pylist() == [{"y": Decimal("0.0"), "z": Decimal("2.30")}]
+
+
+def test_python_values_are_taken_as_they_are_and_one_time_sql_sees_decimals() -> None:
+    with windrow.connect() as db:
+        db.execute(f"CREATE STREAM s ({COLUMNS});")
+        db.execute("CREATE QUERY q AS SELECT SUM(x) AS x, MAX(y) AS y FROM s [RANGE 3 SECONDS];")
+        rows = [{"ts": ts, "x": x, "y": y} for ts, x, y in ROWS]
+        db.push("s", [*rows, {"ts": 4, "x": 7, "y": 10**25}, {"ts": 4, "x": 0.1, "y": "1.5"}])
+        db.advance(4)
+        assert db.query("SELECT x, y FROM q").to_pylist() == [
+            {"x": Decimal("7.30"), "y": Decimal(10**25)}
+        ]
+        window = db.query("SELECT SUM(x) AS x FROM s [RANGE 3 SECONDS]").to_pylist()
+        assert window == [{"x": Decimal("7.30")}]
+
+
+def test_a_sum_beyond_38_digits_is_null_until_it_fits_again() -> None:
+    most, least = Decimal(10**38 - 1), Decimal(1 - 10**38)
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, x DECIMAL(38, 0));")
+        (query,) = db.execute(
+            "CREATE QUERY q AS SELECT SUM(x) AS x, AVG(x) AS m, COUNT(x) AS n FROM s [ROWS 2];"
+        )
+        rows = [{"ts": t, "x": x} for t, x in enumerate([most, most, least, 1])]
+        with pytest.warns(windrow.WindrowWarning, match="overflowed BIGINT or DECIMAL"):
+            db.push("s", rows)
+        db.advance(9)
+        came = [row for row in query.changes().to_pylist() if row["change"] == "+"]
+        assert [row["x"] for row in came] == [most, None, 0, Decimal(2 - 10**38)]
+        assert [row["m"] for row in came] == [None, None, 0, None]
+
+
+def test_json_that_is_read_line_by_line_has_all_digits_of_decimals(tmp_path: Path) -> None:
+    rows = [{"ts": 1, "x": "0.10"}, {"ts": "two", "x": 1}, {"ts": 3, "x": 0.25, "f": 0.1}]
+    path = tmp_path / "rows.json"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with windrow.connect() as db, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db.execute(f"CREATE STREAM s (ts BIGINT, x DECIMAL(30, 2), f DOUBLE) FROM '{path}';")
+        (query,) = db.execute("CREATE QUERY q AS SELECT x, f FROM s [UNBOUNDED];")
+        db.advance(9)
+        assert query.answer().to_pylist() == [
+            {"x": Decimal("0.10"), "f": None},
+            {"x": Decimal("0.25"), "f": 0.1},
+        ]
