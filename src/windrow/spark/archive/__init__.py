@@ -1,6 +1,6 @@
 """The archive on Spark: read as a DataFrame, filled by tasks, fed by a stream.
 
-``options`` -> ``pins`` (which version, which runs) -> ``wheres`` (which rows) -> ``source`` ->
+``options`` -> ``pins`` (which version, which runs) -> ``pushdown`` (which rows) -> ``source`` ->
 ``frames`` read; ``writing`` -> ``sink`` write a DataFrame; ``filling`` fills the archives of a
 script. Probes need no Spark.
 """

@@ -5,7 +5,7 @@
 Options: ``now``, ``since`` and ``until`` (days, as numbers or dates), ``keys`` (a JSON list; a
 composite key is a list, and may be cut short) or ``least`` and ``greatest``, ``columns`` (names
 with commas between), ``version``. The version and the moment are those of ``load``. What a query's
-conditions say of keys and days counts like options (``wheres``), and the columns of a scan are
+conditions say of keys and days counts like options (``pushdown``), and the columns of a scan are
 those that the query needs. Keys and days are looked up in the manifest and the directories at the
 driver, so a task is only started for rows that are wanted; what it reads goes to Spark as record
 batches.
@@ -65,8 +65,8 @@ from windrow.spark.archive.options import (
     version_of,
 )
 from windrow.spark.archive.pins import Pin, Source, pin, whole_runs, whole_schema
+from windrow.spark.archive.pushdown import Where
 from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
-from windrow.spark.archive.wheres import Where
 from windrow.spark.frozen_imports import freeze_imports
 
 FORMAT, SOURCE, CLASS = "windrow", "windrow-archive", "windrow.Format"

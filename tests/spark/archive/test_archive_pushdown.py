@@ -33,9 +33,9 @@ from tests.spark.archive.wheres import (
 )
 from windrow.archive.archive import Archive
 from windrow.archive.format.layout import Layout
+from windrow.spark.archive.pushdown import MANY, Where
 from windrow.spark.archive.source import ArchiveSource
 from windrow.spark.archive.spark_types import spark_schema
-from windrow.spark.archive.wheres import MANY, Where
 
 
 @pytest.fixture(scope="module")
