@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         content_for,
         suitable_synopses,
     )
-    from windrow.synopses.base import Synopsis
+    from windrow.synopses.base import Synopsis, Work
     from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
     from windrow.synopses.errors import (
         FrequentInputError,
@@ -53,11 +53,10 @@ if TYPE_CHECKING:
     from windrow.synopses.running_synopsis import RunningSynopsis
     from windrow.synopses.sketches import DistinctSketches, FrequentSketches, QuantileSketches
     from windrow.synopses.value_counters import Counters
-    from windrow.synopses.work_counts import Work
 else:
     _MODULES = {
         "aggregate_uses": "aggregate_class average content_for suitable_synopses",
-        "base": "Synopsis",
+        "base": "Synopsis Work",
         "basic_interval_synopsis": "BasicIntervalSynopsis",
         "errors": "FrequentInputError IncompleteWindowError SynopsisError UnsuitableSynopsisError",
         "estimates": "Estimate",
@@ -71,7 +70,6 @@ else:
         "running_synopsis": "RunningSynopsis",
         "sketches": "DistinctSketches FrequentSketches QuantileSketches",
         "value_counters": "Counters",
-        "work_counts": "Work",
     }
     __getattr__ = lazy_exports(
         __name__,

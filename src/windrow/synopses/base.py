@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
 import pyarrow as pa
@@ -24,9 +25,31 @@ import pyarrow as pa
 from windrow.columns.saved_state import Saved
 from windrow.synopses.errors import IncompleteWindowError, SynopsisError
 from windrow.synopses.interval_content import ClosedInterval, Content, V
-from windrow.synopses.work_counts import Work
 
 Place = tuple[int, int]
+
+
+@dataclass
+class Work:
+    """Steps since the start, counted and not timed: what Figure 2.5 of Golab 2006 draws.
+
+    A value is what is kept of one interval: for all groups together.
+
+    >>> import numpy as np
+    >>> from windrow.synopses import RowBuffer, RunningSynopsis, content_for
+    >>> synopsis = RunningSynopsis(content_for("SUM"), s=2, b=4)
+    >>> synopsis.follow(RowBuffer(content_for("SUM"), s=2).feed(np.arange(8)))
+    >>> _ = synopsis.probe(3)
+    >>> synopsis.work
+    Work(combined=2, touched=4, rebased=0)
+    """
+
+    combined: int = 0
+    """Values that probes read."""
+    touched: int = 0
+    """Values that updates wrote."""
+    rebased: int = 0
+    """Values of a running synopsis that were written again to begin at a later instant."""
 
 
 class Synopsis(ABC, Generic[V]):

@@ -22,6 +22,7 @@ import numpy as np
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import grid, grid_out, helper, int64, ints, kernel, void
+from windrow.synopses.base import Work
 from windrow.synopses.group_chains import (
     BEFORE,
     INSTANT,
@@ -30,7 +31,6 @@ from windrow.synopses.group_chains import (
     first_after,
     last_until,
 )
-from windrow.synopses.work_counts import Work
 
 HELD, KEY, VALUE = 0, 1, 2
 """Columns of an extreme: whether there is one, its key, which is the least, and its value."""
