@@ -83,7 +83,10 @@ class BucketHost:
         arrived = sorted(blobs, key=lambda b: b[0].get("order", []))
         self.times = merge_times([self.times, *(from_json(h.get("times", {})) for h, _ in arrived)])
         began, reached = self.now, time_reached(self.times, self._slacks)
-        closed, self.now = max(began, self._begin.closed), max(began, self._begin.instant_from(reached))
+        closed, self.now = (
+            max(began, self._begin.closed),
+            max(began, self._begin.instant_from(reached)),
+        )
         self.step += 1
         inputs, late = {}, {}
         for edge in self._edges:
