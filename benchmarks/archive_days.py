@@ -1,5 +1,8 @@
 """Days of flow records: eight columns, three of them strings, looked up by source address.
 
+Times are microseconds, as integers: SQLite and stores of packed values have no other, and rows of
+Python values are the same for all.
+
 How much the sources send is log-normal; a tenth of them sends several times the median. There are
 as many sources as make a hundred records of each in a window, at any size.
 """
@@ -15,7 +18,7 @@ import pyarrow as pa
 KEY = "src"
 SCHEMA = pa.schema(
     {
-        "ts": pa.timestamp("us"),
+        "ts": pa.int64(),
         "src": pa.string(),
         "dst": pa.string(),
         "proto": pa.string(),

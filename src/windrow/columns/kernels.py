@@ -115,15 +115,15 @@ Compiled = Callable[..., Any]
 
 def kernel(result: Any, *arguments: Any) -> Callable[[Compiled], Compiled]:
     """Compile for exactly these types, to run without the interpreter's lock."""
-    return _compile_cached(result(*arguments), nogil=True)
+    return compile_cached(result(*arguments), nogil=True)
 
 
 def helper(function: Compiled) -> Compiled:
     """A function that kernels call, compiled for the types with which they do."""
-    return _compile_cached()(function)
+    return compile_cached()(function)
 
 
-def _compile_cached(*signature: Any, **options: Any) -> Callable[[Compiled], Compiled]:
+def compile_cached(*signature: Any, **options: Any) -> Callable[[Compiled], Compiled]:
     """Compile, and keep the code where numba or we can; where nobody can, go without."""
 
     def compile_function(function: Compiled) -> Compiled:

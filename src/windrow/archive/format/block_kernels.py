@@ -12,6 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -70,6 +71,22 @@ def _as_pointer(context: Any, address: Any) -> Any:  # noqa: ARG001 (numba's own
 
 pointer: Any = intrinsic(_as_pointer)
 """In a kernel: an address as a pointer."""
+
+
+def _as_prefetch(context: Any, address: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        byte, word = cgutils.voidptr_t, cgutils.int32_t
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        place = builder.inttoptr(arguments[0], byte)
+        builder.call(function, [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(address), generate
+
+
+prefetch: Any = intrinsic(_as_prefetch)
+"""In a kernel: have what is at an address brought near, without waiting for it."""
 
 
 @inline

@@ -60,6 +60,10 @@ class Sheet:
             while bad := _kernels.touch_rows(self.at, start, stop):
                 self._blocks.require(bad)
 
+    def require(self, bad: int) -> None:
+        """Have the block there that a kernel has found unsound; an error if it is damaged."""
+        self._blocks.require(bad)
+
     def check_each(self, rows: Int64s) -> None:
         """The same for rows that are given one by one."""
         if not self._blocks.trusted and len(rows):

@@ -28,7 +28,8 @@ from windrow.archive.format.disk import Pages
 from windrow.archive.format.kernel_use import Kernels
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.format.sheet import Sheet, address_of, is_fixed
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember
+from windrow.archive.runs.entries import ALL, LONG, Mapped, Only, convert_batches, remember
+from windrow.archive.runs.search import FORMS, GREATEST
 from windrow.columns.arrays import Int64s, numpy_view
 
 FIXED, CODED, STRINGS, CODED_STRINGS = range(4)
@@ -171,23 +172,22 @@ class ArrowEntries:
                 found.append(batch.take(pa.array(own)))
         return convert_batches(found, schema) if view.convert else found
 
-    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
+    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
         view = self._view(schema)
         if view.convert or len(self.batches) > 1:
             return None
         batch = view.batches[0]
         if only is ALL:
-            return Direct(view.sheets[0], lambda start, stop: batch.slice(start, stop - start))
+            return Mapped(batch, view.sheets[0], None)
         bounds = self._bounds(only)
         if bounds is None:
             return None
         columns = [*batch.columns, *(self.batches[0].column(name) for name in self._stamp_names)]
-
-        def part(start: int, stop: int) -> pa.RecordBatch:
-            first, last = self._part(0, start, stop, bounds)
-            return batch.slice(first, max(0, last - first))
-
-        return Direct(Sheet(self._blocks, columns), part)
+        stamps, (low, high) = self._stamps[0], bounds
+        form = FORMS[stamps.dtype]
+        least, greatest = (-GREATEST if low is None else low), (GREATEST if high is None else high)
+        where = int(stamps.ctypes.data), form, least, greatest
+        return Mapped(batch, Sheet(self._blocks, columns), where)
 
     def plain(self, start: int, stop: int) -> pa.Table:
         schema = self.batches[0].schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -36,13 +35,16 @@ ALL = Only()
 
 
 @dataclass(frozen=True)
-class Direct:
-    """Buckets of a run without a further question: ``slice`` gives what counts of the rows
-    [start, stop) of one, once a kernel has been through the ``sheet`` for them.
+class Mapped:
+    """Every bucket of a run is a slice of one ``batch``, whose blocks the ``sheet`` knows.
+
+    Of a bucket those rows count whose stamps are within [low, high): ``stamps`` is where they are
+    and how they are held (``search.py``), and the two bounds; None if all rows count.
     """
 
+    batch: pa.RecordBatch
     sheet: Sheet
-    slice: Callable[[int, int], pa.RecordBatch]
+    stamps: tuple[int, int, int, int] | None
 
 
 class Entries(Protocol):
@@ -57,8 +59,8 @@ class Entries(Protocol):
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows of one key."""
 
-    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
-        """How to have any bucket at once, if all of them can be had by the same way."""
+    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
+        """How kernels have any bucket, if all of them can be had in the same way."""
 
     def piece(
         self, start: int, stop: int, schema: pa.Schema, only: Only

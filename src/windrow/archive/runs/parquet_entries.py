@@ -25,7 +25,7 @@ from windrow.archive.format.blocks import Blocks
 from windrow.archive.format.disk import Pages, Sink
 from windrow.archive.format.layout import DAY, EXPIRY, Layout
 from windrow.archive.runs.encoding import encode_columns
-from windrow.archive.runs.entries import ALL, LONG, Direct, Only, convert_batches, remember
+from windrow.archive.runs.entries import ALL, LONG, Mapped, Only, convert_batches, remember
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
@@ -107,7 +107,7 @@ class ParquetEntries:
     ) -> tuple[int, int, int] | None:
         return None  # they are plain, and in memory, once they are decoded
 
-    def direct(self, schema: pa.Schema, only: Only) -> Direct | None:
+    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
         return None
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:

@@ -26,8 +26,6 @@ from windrow.archive.format.blocks import REMEDY, Blocks, check_metadata
 from windrow.archive.format.disk import Sink
 from windrow.archive.format.kernel_use import Kernels, kernels_pay
 from windrow.archive.format.layout import Layout
-from windrow.archive.format.sheet import Sheet
-from windrow.archive.runs.entries import Direct
 from windrow.archive.runs.search import BYTES, directory_type, searcher
 from windrow.archive.runs.sorting import Listing
 from windrow.columns.arrays import Int64s, numpy_view
@@ -212,25 +210,6 @@ class Directory:
         return int(self.starts[low]), int(self.starts[high])
 
 
-class Known:
-    """Runs whose buckets can be had directly: their sheets, and how a bucket is had."""
-
-    def __init__(self, count: int) -> None:
-        self.sheets = np.zeros(count, np.int64)
-        self.slices: list[Callable[[int, int], pa.RecordBatch] | None] = [None] * count
-        self._held: dict[int, Sheet] = {}
-
-    def add(self, place: int, direct: Direct) -> None:
-        self._held[place] = direct.sheet
-        self.sheets[place], self.slices[place] = direct.sheet.at, direct.slice
-
-    def check(self, found: Sequence[Sequence[int]]) -> None:
-        """Compare what the buckets of some runs are read from, where they have sheets."""
-        for place, (start, stop) in enumerate(found):
-            if place in self._held:
-                self._held[place].check(start, stop)
-
-
 class Finder:
     """The buckets of a key of one column in the directories of some runs.
 
@@ -246,31 +225,20 @@ class Finder:
         if len(held) == 1 and held != {-1}:
             self._bytes = held == {BYTES}
             self._table = np.array([d.addresses() for d in directories], np.int64)
-        self._none = np.zeros(len(directories), np.int64)
         self._find: Callable[..., int] | None = None  # the kernel, once it pays
 
-    def buckets(self, key: Any, known: Known | None = None) -> Sequence[Sequence[int]]:
-        """The rows [start, stop) of the key, a pair for each run; empty where it has none.
-
-        With ``known``, what it has sheets for has been compared with its sums.
-        """
+    def buckets(self, key: Any) -> Sequence[Sequence[int]]:
+        """The rows [start, stop) of the key, a pair for each run; empty where it has none."""
         if not self._directories:
             return []
         sought = self._directories[0].convert_key(key)
         if self._find is None and self._table is not None and kernels_pay(len(self._table)):
             self._find = _kernels.find_buckets
         if self._find is None or self._table is None:
-            found = [directory.bucket(sought) for directory in self._directories]
-            if known is not None:
-                known.check(found)
-            return found
+            return [directory.bucket(sought) for directory in self._directories]
         pairs = np.empty((len(self._table), 2), np.int64)
         number, text = (0, sought) if self._bytes else (sought, _NO_TEXT)
-        sheets = self._none if known is None else known.sheets
-        while bad := self._find(self._table, sheets, text, number, pairs):
-            if bad > 0:
-                raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
-            assert known is not None, "there are sheets"
-            known.check([(0, 0)] * (-bad - 1) + [pairs[-bad - 1].tolist()])
+        if bad := self._find(self._table, text, number, pairs):
+            raise self._directories[bad - 1].damage_error(int(pairs[bad - 1, 0]))
         listed: list[list[int]] = pairs.tolist()
         return listed

@@ -135,6 +135,8 @@ _HELD = {
     pa.float32(): FLOAT32,
     pa.float64(): FLOAT64,
 }
+FORMS = {np.dtype(kind.to_pandas_dtype()): form for kind, form in _HELD.items()}
+"""The same by numpy's types."""
 ABSENT = 2**62
 """A place that no value has."""
 GREATEST = 2**63 - 1
@@ -245,7 +247,7 @@ class _Bytes(Searcher):
             place = _search(self._bytes_at, raw, 0, count, right=False)
             return place if place < count and self._bytes_at(place) == raw else -1
         guard = self._blocks.guard
-        place = int(_kernels.exact_bytes(guard, self._offsets, self._data, sought, count))
+        place = int(_kernels.exact_bytes(guard, self._offsets, self._data, sought, 0, count))
         return place if self._require_sound(place) < count else -1
 
     def check(self, place: int) -> None:

@@ -5,8 +5,9 @@ key in the directories of several runs at once.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
-from windrow.archive.format.block_kernels import array_at, pointer, touch, touch_rows
+from windrow.archive.format.block_kernels import array_at, pointer, touch
 from windrow.archive.runs.search import (
     ABSENT,
     BYTES,
@@ -23,11 +24,11 @@ from windrow.archive.runs.search import (
     UINT64,
     WIDTHS,
 )
-from windrow.columns.kernels import boolean, bytes_in, grid, grid_out, int64, ints, kernel
+from windrow.columns.kernels import boolean, bytes_in, grid, grid_out, int64, kernel
 
 
 @kernel(int64, int64, int64, int64)
-def _number(at, held, place):  # type: ignore[no-untyped-def]
+def number_at(at, held, place):  # type: ignore[no-untyped-def]
     """A number as an integer in the same order."""
     if held == INT64:
         return array_at(pointer(at), place + 1, np.int64)[place]
@@ -63,7 +64,7 @@ def same_number(guard, at, held, sought, place):  # type: ignore[no-untyped-def]
     bad = touch(guard, at + place * width, at + (place + 1) * width)
     if bad:
         return bad
-    return place if _number(at, held, place) == sought else ABSENT
+    return place if number_at(at, held, place) == sought else ABSENT
 
 
 @kernel(int64, int64, int64, int64, int64, int64, int64, boolean)
@@ -77,7 +78,7 @@ def find_number(guard, at, held, sought, low, high, right):  # type: ignore[no-u
         bad = touch(guard, at + middle * width, at + (middle + 1) * width)
         if bad:
             return bad
-        found = _number(at, held, middle)
+        found = number_at(at, held, middle)
         if found < sought or (right and found == sought):
             low = middle + 1
         else:
@@ -130,10 +131,9 @@ def find_bytes(guard, offsets_at, data_at, value, low, high, right):  # type: ig
     return low
 
 
-@kernel(int64, int64, int64, int64, bytes_in, int64)
-def exact_bytes(guard, offsets_at, data_at, value, count):  # type: ignore[no-untyped-def]
-    """The place of the value among the first ``count``, else ``ABSENT``; or what ``touch`` says."""
-    low, high = 0, count
+@kernel(int64, int64, int64, int64, bytes_in, int64, int64)
+def exact_bytes(guard, offsets_at, data_at, value, low, high):  # type: ignore[no-untyped-def]
+    """The place of the value in [low, high), else ``ABSENT``; or what ``touch`` says."""
     while low < high:
         middle = (low + high) // 2
         sign = _compare(guard, offsets_at, data_at, value, middle)
@@ -146,40 +146,55 @@ def exact_bytes(guard, offsets_at, data_at, value, count):  # type: ignore[no-un
     return ABSENT
 
 
-_GUARD, _KEYS, _DATA, _STARTS, _COUNT, _END, _HELD = range(7)
-"""Of a line of the table: as ``Directory.addresses`` has them."""
+GUARD, KEYS, DATA, STARTS, KEY_COUNT, END, FORM = range(7)
+"""Of a line: as ``Directory.addresses`` has them."""
+DIRECTORY_COLUMNS = 7
 
 
-@kernel(int64, grid, ints, bytes_in, int64, grid_out)
-def find_buckets(table, sheets, text, number, found):  # type: ignore[no-untyped-def]
+@kernel(int64, int64, bytes_in, int64, int64, int64)
+def place_of(line_at, text, number, low, high):  # type: ignore[no-untyped-def]
+    """The place of a text or a number among the keys [low, high) of a directory, or ``ABSENT``; or
+    what ``touch`` says of a block that is damaged.
+    """
+    line = array_at(pointer(line_at), DIRECTORY_COLUMNS, np.int64)
+    guard, keys, held = line[GUARD], line[KEYS], line[FORM]
+    if held == BYTES:
+        return exact_bytes(guard, keys, line[DATA], text, low, high)
+    place = find_number(guard, keys, held, number, low, high, False)
+    if place == high:
+        return ABSENT
+    return same_number(guard, keys, held, number, place) if place >= 0 else place
+
+
+@kernel(types.UniTuple(int64, 2), int64, int64)
+def bucket_of(line_at, place):  # type: ignore[no-untyped-def]
+    """The rows [start, stop) of what ``place_of`` says; empty where it is absent, and what
+    ``touch`` says of a block and -1 if that is damaged.
+    """
+    line = array_at(pointer(line_at), DIRECTORY_COLUMNS, np.int64)
+    if place < 0:
+        return place, -1
+    if place == ABSENT:
+        return 0, 0
+    starts_at, count = line[STARTS], line[KEY_COUNT]
+    last = min(place + 2, count)
+    bad = touch(line[GUARD], starts_at + 8 * place, starts_at + 8 * last)
+    if bad:
+        return bad, -1
+    starts = array_at(pointer(starts_at), last, np.int64)
+    return starts[place], line[END] if place + 1 == count else starts[place + 1]
+
+
+@kernel(int64, grid, bytes_in, int64, grid_out)
+def find_buckets(table, text, number, found):  # type: ignore[no-untyped-def]
     """For each directory the rows of the bucket of a text or a number: 0, or one more than the
-    directory that is damaged, which has what ``touch`` says of it instead. Where there is a sheet,
-    what the rows are read from is compared as well; if it is damaged, the answer is negative.
+    directory that is damaged, which has what ``touch`` says of it instead.
     """
     for run in range(len(table)):
-        line = table[run]
-        guard, keys, held, count = line[_GUARD], line[_KEYS], line[_HELD], line[_COUNT]
-        if held == BYTES:
-            place = exact_bytes(guard, keys, line[_DATA], text, count)
-        else:
-            place = find_number(guard, keys, held, number, 0, count, False)
-            if place == count:
-                place = ABSENT
-            elif place >= 0:
-                place = same_number(guard, keys, held, number, place)
-        if place < 0:
-            found[run, 0] = place
+        line_at = table.ctypes.data + 8 * DIRECTORY_COLUMNS * run
+        place = place_of(line_at, text, number, 0, table[run, KEY_COUNT])
+        start, stop = bucket_of(line_at, place)
+        found[run, 0], found[run, 1] = start, stop
+        if stop < 0:
             return run + 1
-        found[run, 0] = found[run, 1] = 0
-        if place != ABSENT:
-            starts_at, last = line[_STARTS], min(place + 2, count)
-            bad = touch(guard, starts_at + 8 * place, starts_at + 8 * last)
-            if bad:
-                found[run, 0] = bad
-                return run + 1
-            starts = array_at(pointer(starts_at), last, np.int64)
-            found[run, 0] = starts[place]
-            found[run, 1] = line[_END] if place + 1 == count else starts[place + 1]
-            if sheets[run] and touch_rows(sheets[run], found[run, 0], found[run, 1]):
-                return -1 - run
     return 0

@@ -22,13 +22,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.archive.errors import ArchiveError
+from windrow.archive.format.kernel_use import kernels_pay
 from windrow.archive.format.run_ref import RunRef
-from windrow.archive.runs.arrow_entries import Copier
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.entries import positions, remember
+from windrow.archive.runs.probe_plan import ProbePlan
 from windrow.archive.runs.run import Only, Run
-from windrow.archive.runs.run_directory import Finder, Known
+from windrow.archive.runs.run_directory import Finder
+from windrow.archive.runs.stored_rows import StoredRows, StoredTable
 from windrow.archive.versions.versions import Lease
+from windrow.core.thresholds import Threshold
 
 Schemas = dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], pa.Schema]
 """By columns and encodings. Open runs know a schema by its identity, so readers share them."""
@@ -47,32 +50,39 @@ class Range:
     greatest: Any = None
 
 
+_NOT_ONE = (list, set, frozenset, pa.Array, pa.ChunkedArray, Range, tuple)
+
+
 class Sources(list[tuple[Run, Only]]):
-    """The runs that a probe looks into, and which of their entries count."""
+    """The runs that a probe looks into, and which of their entries count.
+
+    The first few keys are looked up run by run: a plan opens the entries of all runs, which takes
+    longer than a look-up. ``looks`` counts them.
+    """
+
+    looks = 0
 
     @cached_property
     def finder(self) -> Finder:
         return Finder([run.directory for run, _ in self])
 
     @cached_property
-    def _known(self) -> dict[int, tuple[pa.Schema, Known]]:
+    def plans(self) -> dict[int, ProbePlan]:
+        """By the identity of a schema."""
         return {}
 
-    def known_for(self, schema: pa.Schema) -> Known:
-        """What is known of having buckets with the columns of a schema; by its identity."""
-        found = self._known.get(id(schema))
-        if found is None:
-            found = remember(self._known, id(schema), (schema, Known(len(self))))
-        return found[1]
+    @cached_property
+    def _suits(self) -> bool:
+        return ProbePlan.suits(self)
 
-    def bucket(self, place: int, start: int, stop: int, schema: pa.Schema) -> list[pa.RecordBatch]:
-        """A bucket of one of the runs, which is had directly from the next time on if it can be."""
-        run, only = self[place]
-        found = run.entries.bucket(start, stop, schema, only)
-        direct = run.entries.direct(schema, only)
-        if direct is not None:
-            self.known_for(schema).add(place, direct)
-        return found
+    def plan_pays(self) -> bool:
+        """Whether to make a plan for the keys to come, if kernels find them."""
+        self.looks += 1
+        return self.looks > _FEW_LOOKS.value and bool(self) and self._suits and kernels_pay(1)
+
+
+_FEW_LOOKS = Threshold(4, least=0)
+"""Keys that are looked up without a plan."""
 
 
 class PinnedReader(ABC):
@@ -88,12 +98,46 @@ class PinnedReader(ABC):
         self._types = tuple(sorted(lease.manifest.encodings.items()))
         self._key, self._lists = lease.manifest.layout.key, lease.manifest.layout.list_key
         self._default = tuple(lease.manifest.layout.schema.names)
-        self._copiers: dict[int, Copier] = {}  # by the identity of a schema in ``schemas``
+        self._usual: ProbePlan | None = None  # for all columns and all time, which are asked most
         self._sources: dict[tuple[int | None, int | None], Sources] = {}
 
     @abstractmethod
     def choose_runs(self, t1: int | None, t2: int | None) -> Iterator[tuple[RunRef, Only]]:
         """The runs that may have an answer from t1 to t2, and which of their entries count."""
+
+    def find(
+        self,
+        key: Any,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> StoredRows | StoredTable:
+        """The entries of a key as they are stored: found, and nothing copied.
+
+        ``table()``, ``plain()`` and ``rows()`` of what is returned give them as ``probe`` does, as
+        its ``plain`` answer, and as Python tuples.
+        """
+        plan = self._usual
+        if plan is not None and t1 is None and t2 is None and columns is None:
+            if type(key) is str or not isinstance(key, _NOT_ONE):
+                return plan.find(key)
+        elif not self._one_by_one(key):
+            plan = self._plan(t1, t2, self._columns(columns))
+            if plan is not None:
+                return plan.find(key)
+        return StoredTable(self.probe(key, t1, t2, columns=columns))
+
+    def rows(
+        self,
+        key: Any,
+        t1: int | None = None,
+        t2: int | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """The entries of a key as tuples of Python values."""
+        return self.find(key, t1, t2, columns=columns).rows()
 
     def probe(
         self,
@@ -113,13 +157,13 @@ class PinnedReader(ABC):
         key that takes about as long again as finding it.
         """
         schema = self._columns(columns)
+        if not self._one_by_one(key):
+            plan = self._plan(t1, t2, schema)
+            if plan is not None:
+                stored = plan.find(key)
+                return stored.plain() if plain else stored.table()
         if plain:
-            copied = (
-                None
-                if self._lists or isinstance(key, _SEVERAL | Range | tuple)
-                else self._copy(key, t1, t2, schema)
-            )
-            return decode(self.probe(key, t1, t2, columns=columns)) if copied is None else copied
+            return decode(self.probe(key, t1, t2, columns=columns))
         found: list[pa.RecordBatch] = []
         if self._lists is not None:
             found = self._records(key, t1, t2, schema)
@@ -140,15 +184,11 @@ class PinnedReader(ABC):
                 found += _prefix(run, (key,), schema, only)
         else:
             sources = self._live(t1, t2)
-            known = sources.known_for(schema)
-            buckets = sources.finder.buckets(key, known)
-            for place, (start, stop) in enumerate(buckets):
+            for (run, only), (start, stop) in zip(
+                sources, sources.finder.buckets(key), strict=True
+            ):
                 if start < stop:
-                    direct = known.slices[place]
-                    if direct is None:
-                        found += sources.bucket(place, start, stop, schema)
-                    else:
-                        found.append(direct(start, stop))  # may be empty
+                    found += run.entries.bucket(start, stop, schema, only)
         return pa.Table.from_batches(found, schema)
 
     def scan(
@@ -219,6 +259,7 @@ class PinnedReader(ABC):
     def close(self) -> None:
         """Let go of the version; answers that were given stay good."""
         self._sources.clear()
+        self._usual = None
         self._release()
 
     def __enter__(self) -> Self:
@@ -243,27 +284,24 @@ class PinnedReader(ABC):
             remember(self._sources, (t1, t2), found)
         return found
 
-    def _copy(self, key: Any, t1: int | None, t2: int | None, schema: pa.Schema) -> pa.Table | None:
-        """The entries of a key of one column in plain types; None if they cannot be copied so."""
-        if len(self._key) > 1:
-            return None
+    def _one_by_one(self, key: Any) -> bool:
+        """Whether a key is not a single value, for which a plan can be made."""
+        return isinstance(key, _NOT_ONE) or self._lists is not None or len(self._key) > 1
+
+    def _plan(self, t1: int | None, t2: int | None, schema: pa.Schema) -> ProbePlan | None:
+        """How keys of one column are found in the runs from t1 to t2; None where it does not pay,
+        or cannot be.
+        """
         sources = self._live(t1, t2)
-        copier = self._copiers.get(id(schema))
-        if copier is None:
+        plan = sources.plans.get(id(schema))
+        if plan is None and sources.plan_pays():
             types = self._lease.manifest.layout.reader_schema({})
-            copier = Copier(pa.schema([types.field(name) for name in schema.names]))
-            self._copiers[id(schema)] = copier
-        pieces = []
-        for (run, only), (start, stop) in zip(sources, sources.finder.buckets(key), strict=True):
-            if start < stop:
-                piece = run.entries.piece(start, stop, copier.schema, only)
-                if piece is None:
-                    return None
-                pieces.append(piece)
-        if not pieces:
-            return copier.schema.empty_table()
-        batch = copier.batch(pieces)
-        return None if batch is None else pa.Table.from_batches([batch], copier.schema)
+            plain = pa.schema([types.field(name) for name in schema.names])
+            plan = ProbePlan(sources, schema, plain, types.field(self._key[0]))
+            remember(sources.plans, id(schema), plan)
+            if t1 is None and t2 is None and schema is self._columns(None):
+                self._usual = plan
+        return plan
 
     def _columns(self, names: Sequence[str] | None) -> pa.Schema:
         chosen = self._default if names is None else tuple(names)
