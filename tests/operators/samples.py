@@ -70,6 +70,8 @@ QUERIES = {
     "AND a < b OPTION (HASH JOIN 2)",
     "join_nested_strict": "SELECT s.n, a, b FROM s [ROWS 9], r [PARTITION BY k ROWS 2] "
     "WHERE n = m OPTION (NESTED LOOPS)",
+    "join_slide": "SELECT s.k, a, b FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS], "
+    "r [RANGE 6 SECONDS SLIDE 2 SECONDS] WHERE s.k = r.k",
     "join_mixed": "SELECT c, b FROM counts, last WHERE counts.k = last.k",
     "join_three": "SELECT x.a, y.b, z.a FROM s [RANGE 5 SECONDS] AS x, r [RANGE 4 SECONDS] AS y, "
     "s [RANGE 6 SECONDS] AS z WHERE x.k = y.k AND y.k = z.k",
@@ -226,6 +228,14 @@ JOINS: dict[str, tuple[Any, ...]] = {
         (3, 1, 0, 2),
     ),
     "multi_join_hash": (("s [RANGE 9 SECONDS]", "r [NOW]", "s [RANGE 4 SECONDS]"), (0, 2, 1), 3),
+    "multi_join_slide": (
+        (
+            "s [RANGE 6 SECONDS SLIDE 3 SECONDS]",
+            "r [RANGE 9 SECONDS SLIDE 3 SECONDS]",
+            "s [RANGE 12 SECONDS SLIDE 6 SECONDS]",
+        ),
+        (2, 0, 1),
+    ),
     "multi_join_nested": (("s [ROWS 5]", "r [RANGE 3 SECONDS]", "r [ROWS 4]"), (1, 0, 2), 1),
 }
 SHARED = {

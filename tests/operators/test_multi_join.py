@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 
 from windrow.columns.delta import Delta
+from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.engine.pipeline import Pipeline
+from windrow.operators.join import WindowJoin
+from windrow.operators.multi_join import MultiwayJoin
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import MultiJoin
 from windrow.plan.program import compile_script
@@ -98,3 +101,31 @@ def test_whoever_goes_on_probes_in_the_saved_order() -> None:
             planned.load(saved.put, saved.meta)
         assert combinations(running.process(part, now)) == expected
         assert running.operators[-1].order == whole.operators[-1].order
+
+
+@pytest.mark.parametrize(("period", "held"), [(0, [3, 3, 3, 3, 0]), (2, [3, 3, 0, 0, 0])])
+def test_what_expires_before_the_next_evaluation_is_dropped_at_once(period, held) -> None:
+    """Tuples that are there from 2 to 6, where things change at multiples of 2: nobody who comes
+    after the evaluation at 4 meets them."""
+    kinds, patterns = [pa.int64()], [UpdatePattern.WEAKEST] * 3
+    schema = pa.schema([("k", pa.int64())])
+    both, keys = pa.schema([(n, pa.int64()) for n in "abc"]), [[Column(0, "k", Type.BIGINT)]] * 3
+    join = MultiwayJoin([schema] * 3, patterns, keys, kinds, None, (0, 1, 2), both, period=period)
+    rows = pa.RecordBatch.from_arrays([pa.array([1])], schema=schema)
+    new = Delta.insertions(np.array([2]), rows, np.array([6]))
+    found = []
+    for now in range(2, 7):
+        answer = join.process([new if now == 2 else Delta.empty(schema)] * 3, now)
+        assert len(answer) == (now == 2)
+        found.append(join.size())
+    assert found == held
+
+
+def test_a_join_of_windows_that_slide_drops_early_and_shows_no_live_window() -> None:
+    streams = "".join(f"CREATE STREAM s{i} (ts BIGINT, k INT, a BIGINT);" for i in range(2))
+    for slide, whole in ((" SLIDE 2 SECONDS", False), ("", True)):
+        tables = f"s0 [RANGE 4 SECONDS{slide}], s1 [RANGE 8 SECONDS{slide}]"
+        query = f"{streams} SELECT s0.a FROM {tables} WHERE s0.k = s1.k;"
+        pipeline = Pipeline(compile_script(query).queries[0].plan)
+        (join,) = (o for o in pipeline.operators if isinstance(o, WindowJoin))
+        assert [part.buffer.whole for part in join.held_inputs().values()] == [whole] * 2

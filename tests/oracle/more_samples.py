@@ -253,6 +253,7 @@ MORE_SAMPLES: dict[str, Program] = {
     "join of three on one key": ask(joined(STAR, Range(3), Range(4), Range(5))),
     "join of three on one key, rows between": ask(joined(STAR, Range(3), Rows(5), Range(5))),
     "join of four on one key": ask(FOUR),
+    "join of three that slide": ask(joined(STAR, Range(6, 2), Range(4, 4), Range(7, 2))),
     "join by a hash table": ask(
         replace(joined("X.k = Y.k AND X.a < Y.a", Range(5), Rows(7)), option="HASH JOIN 2")
     ),

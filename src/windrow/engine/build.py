@@ -83,6 +83,7 @@ from windrow.plan.nodes.window_specs import (
 )
 from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
 from windrow.plan.physical.classification import WindowIndex, index_for
+from windrow.plan.physical.evaluation_period import evaluation_period
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
@@ -144,6 +145,7 @@ def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
         schema=schema,
         scan=scan,
         buckets=node.buckets,
+        period=evaluation_period(node),
     )
 
 
@@ -170,6 +172,7 @@ def _multi_join(node: MultiJoin, schema: pa.Schema, scan: bool) -> Operator:
         schema=schema,
         scan=scan,
         buckets=node.buckets,
+        period=evaluation_period(node),
     )
 
 

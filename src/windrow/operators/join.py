@@ -38,7 +38,8 @@ from windrow.plan.physical.state_kinds import Kept
 class WindowJoin:
     """Each pair once: it comes with the later tuple and ends with the first that does.
 
-    ``buckets`` are those of a hash table on each side; none means a chain for each value.
+    ``buckets`` are those of a hash table on each side; none means a chain for each value. With a
+    ``period`` tuples come and go at its multiples only, and those that go at the next are dropped.
     """
 
     def __init__(
@@ -51,9 +52,10 @@ class WindowJoin:
         schema: pa.Schema,
         scan: bool = False,
         buckets: int = 0,
+        period: int = 0,
     ) -> None:
-        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan, buckets)
-        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan, buckets)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan, buckets, period)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan, buckets, period)
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.now = BEGINNING
 

@@ -23,6 +23,7 @@ from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
+from windrow.core.time import FOREVER
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.move import Move
 from windrow.operators.state.tuple_index import LINK
@@ -47,9 +48,11 @@ class JoinSide:
         keys: Sequence[Expression],
         scan: bool = False,
         buckets: int = 0,
+        period: int = 0,
     ) -> None:
         self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
-        self.rings, self.buckets = Chains(buckets), buckets
+        self.rings, self.buckets, self.period = Chains(buckets), buckets, period
+        self.buffer.whole = not period
 
     @property
     def state(self) -> Kept:
@@ -96,7 +99,13 @@ class JoinSide:
         self.rings.link(positions, self.buffer.life, LINK)
 
     def forget(self, now: int) -> Move | None:
-        """Free what is dead. If the living moved, they are linked again: where they went."""
+        """Free what is dead. If the living moved, they are linked again: where they went.
+
+        Where tuples come and go at multiples of a ``period``, what will have gone at the next one
+        meets nobody any more, and is dropped now (Golab 2006, Algorithm 4, line 8).
+        """
+        if self.period:
+            now = min((now // self.period + 1) * self.period, FOREVER)
         self.buffer.lapse(now)
         move = self.buffer.reclaim()
         if move is None:

@@ -9,8 +9,9 @@ earlier branches and the old ones of later branches.
 
 So this is Algorithm 2 when an interval is an instant, with expired tuples dropped at its end;
 Algorithm 3 if they are dropped later, since lives are compared anyway; and for a longer interval
-Algorithm 5, because a combination that came and went inside it is found as well. Algorithm 4 is
-the same over windows that slide, where short lives are empty. STRICT inputs need nothing more:
+Algorithm 5, because a combination that came and went inside it is found as well. Over windows that
+slide it is Algorithm 4: short lives are empty there, and what expires before the next evaluation is
+dropped at once (``windrow.plan.physical.evaluation_period``). STRICT inputs need nothing more:
 a negative tuple sets the END of its counterpart, as 5.2.2 suggests for restore semantics.
 
 Changing the order costs nothing: the state is the branches' windows, whatever the order. So the
@@ -57,7 +58,8 @@ WORTH = 0.9
 class MultiwayJoin:
     """New tuples of each input probe the others in the global order; nothing is kept of pairs.
 
-    ``buckets`` are those of a hash table on each input; none means a chain for each value.
+    ``buckets`` are those of a hash table on each input; none means a chain for each value. With a
+    ``period`` tuples come and go at its multiples only, and those that go at the next are dropped.
     """
 
     def __init__(
@@ -71,12 +73,14 @@ class MultiwayJoin:
         schema: pa.Schema,
         scan: bool = False,
         buckets: int = 0,
+        period: int = 0,
     ) -> None:
         self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
         self.order, self.buckets = tuple(order), buckets
         self.interner = Interner(self.kinds)
         self.sides = [
-            JoinSide(*parts, scan, buckets) for parts in zip(schemas, patterns, keys, strict=True)
+            JoinSide(*parts, scan, buckets, period)
+            for parts in zip(schemas, patterns, keys, strict=True)
         ]
         self._finder = CombinationProbe(self.sides, buckets)
         self.now = BEGINNING
