@@ -134,7 +134,10 @@ class MultiwayJoin:
         self._since, self._came = now, [0] * len(self.sides)
 
     def _emit(self, going: int) -> Delta:
-        """The combinations that came, and as withdrawn the first ``going`` and those cut short."""
+        """The combinations that came, and as withdrawn those cut short.
+
+        The first ``going`` have come earlier; of these some may expire when they are withdrawn.
+        """
         found = self._finder
         if len(found) and self.residual is not None:
             places, _, _ = found.arrange(np.arange(len(found)))
@@ -143,7 +146,7 @@ class MultiwayJoin:
             going = int(np.searchsorted(kept, going))
         if not len(found):
             return Delta.empty(self.schema)
-        if not found.short:
+        if not (going or found.short):
             order = time_order(found.life(TS))
             places, ts, exp = found.arrange(order)
             return Delta(ts, exp, np.ones(len(order), np.int8), self._rows(places))
