@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
+from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import lowered_thresholds
 from windrow.operators.state import buffer as module
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.saved_segments import MANY
 from windrow.operators.state.tuple_index import EXP, TS
+from windrow.plan.nodes import EdgeState, StrictState
+from windrow.plan.physical.state_kinds import HASH, BufferKind, buffer_kind
 
 SCHEMA = pa.schema([("v", pa.int64())])
 steps = st.lists(
@@ -45,28 +48,36 @@ def delta(ts: int, rows: list[tuple[int, int]], sign: int) -> Delta:
     )
 
 
-@pytest.mark.parametrize("scan", [False, True])
-@pytest.mark.parametrize(
-    "pattern", [UpdatePattern.WEAKEST, UpdatePattern.WEAK, UpdatePattern.STRICT]
-)
+SEARCHED = buffer_kind(UpdatePattern.STRICT, chosen=EdgeState(3, StrictState.SEARCHED))
+KINDS = [
+    *(
+        pytest.param(pattern, buffer_kind(pattern, scan), id=f"{pattern.name} {scan}")
+        for pattern in (UpdatePattern.WEAKEST, UpdatePattern.WEAK, UpdatePattern.STRICT)
+        for scan in (False, True)
+    ),
+    pytest.param(UpdatePattern.STRICT, SEARCHED, id="STRICT searched"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "kind"), KINDS)
 @given(steps=steps)
 def test_a_buffer_holds_what_a_list_would(
     pattern: UpdatePattern,
-    scan: bool,
+    kind: BufferKind,
     steps: list[tuple[list[tuple[int, int]], int, int, bool]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module.WORTH_MOVING, "value", 3)  # so that moves and new indexes happen often
         patch.setattr(MANY, "value", 3)
-        check(pattern, scan, steps)
+        check(pattern, kind, steps)
 
 
 def check(
     pattern: UpdatePattern,
-    scan: bool,
+    kind: BufferKind,
     steps: list[tuple[list[tuple[int, int]], int, int, bool]],
 ) -> None:
-    buffer, segments, now = StateBuffer(SCHEMA, pattern, scan), {}, 0
+    buffer, segments, now = StateBuffer(SCHEMA, pattern, kind), {}, 0
     held: list[tuple[int, int]] = []  # value, expiry
     for rows, withdrawn, ticks, reload in steps:
         now += ticks
@@ -96,7 +107,7 @@ def check(
             del segments[name]
         segments.update(saved.put)
         if reload:
-            buffer = StateBuffer(SCHEMA, pattern, scan)
+            buffer = StateBuffer(SCHEMA, pattern, kind)
             buffer.load(segments, saved.meta)
 
 
@@ -123,6 +134,34 @@ def test_a_window_of_a_thousand_saves_is_in_few_segments_that_were_written_few_t
     again.load(segments, saved.meta)
     living = [b.rows.take(b.living()).column(0).to_pylist() for b in (buffer, again)]
     assert living[0] == living[1] != []
+
+
+ODD = pa.schema([("x", pa.float64()), ("name", pa.string()), ("day", pa.timestamp("us"))])
+
+
+def test_a_search_tells_nulls_and_nan_apart_and_takes_the_oldest_of_equal_tuples() -> None:
+    values = [
+        [float("nan"), 0.0, None, -0.0, None, float("nan")],
+        ["a", "a", "a", None, None, "a"],
+        [1, None, 1, 1, None, 1],
+    ]
+    arrays = [pa.array(v, kind) for v, kind in zip(values, ODD.types, strict=True)]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=ODD)
+    buffer = StateBuffer(ODD, UpdatePattern.STRICT, SEARCHED)
+    buffer.insert(Delta.insertions(np.arange(6), rows, np.full(6, 100)))
+    for wanted, position in ((5, 0), (3, 3), (2, 2), (4, 4), (1, 1), (0, 5)):
+        negative = Delta(
+            np.full(1, 10), np.full(1, 100), np.full(1, -1, np.int8), rows.slice(wanted, 1)
+        )
+        assert buffer.withdraw(negative).tolist() == [position]
+    with pytest.raises(StateError, match="no live counterpart"):
+        buffer.withdraw(negative)
+
+
+def test_a_hash_alone_refuses_what_expires_by_itself() -> None:
+    buffer = StateBuffer(SCHEMA, UpdatePattern.STRICT, HASH)
+    with pytest.raises(StateError, match="a hash alone"):
+        buffer.insert(delta(1, [(1, 9)], 1))
 
 
 NAMED = pa.schema([("v", pa.int64()), ("name", pa.string()), ("odd", pa.bool_())])

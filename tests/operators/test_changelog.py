@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from windrow.columns.delta import Delta
 from windrow.core.patterns import UpdatePattern
 from windrow.operators.changelog import CROWD, Cancellation, Changelog, mixed_instants
+from windrow.plan.physical.state_kinds import buffer_kind
 
 pytestmark = pytest.mark.usefixtures("sizes")
 
@@ -42,7 +43,7 @@ def test_an_instant_shows_the_net_change_of_the_bag(
     )
     ts = np.array([t for t, _, _ in rows], np.int64)
     exp = np.array([t + life for t, _, life in rows], np.int64)
-    changes = Changelog(SCHEMA, UpdatePattern.WEAK, (1, -1), scan)
+    changes = Changelog(SCHEMA, UpdatePattern.WEAK, (1, -1), buffer_kind(UpdatePattern.WEAK, scan))
     found = changes.process([Delta.insertions(ts, batch, exp)], 9)
     expected: Counter[object] = Counter()
     for t, row, life in rows:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,7 +42,7 @@ def drive(
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("make", [Scan, CalendarQueue])
+@pytest.mark.parametrize("make", [Scan, CalendarQueue, partial(CalendarQueue, 10)])
 @given(
     seed=st.integers(0, 2**32),
     reach=st.sampled_from([1, 3, 50, 2_000, 10**6, 10**12]),
@@ -49,7 +52,13 @@ def drive(
     loose=st.sampled_from([1, 30, 4096]),
 )
 def test_what_is_due_is_what_a_list_would_say(
-    make: type[Schedule], seed: int, reach: int, pace: int, size: int, start: int, loose: int
+    make: Callable[[], Schedule],
+    seed: int,
+    reach: int,
+    pace: int,
+    size: int,
+    start: int,
+    loose: int,
 ) -> None:
     random = np.random.default_rng(seed)
     sizes = random.integers(0, size + 1, 12)

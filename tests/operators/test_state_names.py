@@ -8,6 +8,7 @@ itself: its buffers, and whether tuples are in them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +22,16 @@ from windrow.operators.base import Operator
 from windrow.operators.snap import PendingChanges
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.schedules import SCHEDULES
-from windrow.plan.nodes import Node, walk
+from windrow.plan.nodes import EdgeState, Node, StrictState, walk
 from windrow.plan.physical.buffers import kept_of
-from windrow.plan.physical.state_kinds import BufferKind, Expiry, Kept, Structure, buffer_kind
+from windrow.plan.physical.state_kinds import (
+    HASH,
+    BufferKind,
+    Expiry,
+    Kept,
+    Structure,
+    buffer_kind,
+)
 from windrow.plan.strategy import Strategy, apply_strategy
 
 IN_A_LIST = {Structure.LAST_ROWS, Structure.LAST_ROWS_BY_KEY, Structure.SESSIONS}
@@ -52,7 +60,7 @@ def buffers(operator: Operator) -> list[StateBuffer]:
 
 
 def plain(kind: BufferKind) -> BufferKind:
-    return BufferKind(kind.expiry, kind.by_tuple)
+    return replace(kind, of="")
 
 
 def planned(node: Node, strategy: Strategy) -> tuple[Kept, ...]:
@@ -95,11 +103,16 @@ def test_no_tuple_is_kept_in_a_buffer_that_is_not_named(name: str, strategy: Str
         assert not unnamed, f"{type(operator).__name__} keeps {unnamed}, named are {named}"
 
 
-@pytest.mark.parametrize("scan", [False, True])
-@pytest.mark.parametrize("pattern", list(UpdatePattern))
-def test_a_buffer_is_built_as_its_kind_says(pattern: UpdatePattern, scan: bool) -> None:
-    kind = buffer_kind(pattern, scan)
-    buffer = StateBuffer(pa.schema([("k", pa.int64())]), pattern, scan)
+KINDS = [
+    *(buffer_kind(pattern, scan) for pattern in UpdatePattern for scan in (False, True)),
+    buffer_kind(UpdatePattern.STRICT, chosen=EdgeState(50, StrictState.SEARCHED)),
+    HASH,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_a_buffer_is_built_as_its_kind_says(kind: BufferKind) -> None:
+    buffer = StateBuffer(pa.schema([("k", pa.int64())]), UpdatePattern.STRICT, kind)
     assert buffer.kind == kind
     assert type(buffer.schedule) is SCHEDULES[kind.expiry]
     assert (buffer.index is not None) == kind.by_tuple == ("hash on the tuple" in str(kind))

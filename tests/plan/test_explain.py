@@ -15,7 +15,7 @@ from windrow.plan.strategy import Strategy
 
 JOIN = """\
 pairs (src, dst, dst_2), timestamp clock, strategy UPA, into 'out/pairs' as parquet
-↑ STRICT, state hash on the tuple, calendar queue by expiry
+↑ STRICT, state hash on the tuple, calendar queue by expiry (500 partitions)
 Projection l.src, l.dst, r.dst
 │  ↑ STRICT
 └─ Join l.src = r.src AND l.bytes > r.bytes
@@ -31,7 +31,7 @@ index H-INDEX with DB rings
    │           │  ↑ MONOTONIC
    │           └─ Stream f AS l
    │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple, \
-calendar queue by expiry, index H-INDEX with DB rings
+calendar queue by expiry (500 partitions), index H-INDEX with DB rings
    └─ Window [PARTITION BY dst ROWS 3]
       │  ↑ MONOTONIC, key r.dst, state list of the last rows, queues by key
       └─ Projection r.src, r.dst, r.bytes
@@ -52,7 +52,7 @@ def test_a_join_is_drawn_with_pattern_key_window_buffer_and_index_per_edge() -> 
 
 GROUP = """\
 query1 (k, mean), integer clock, strategy UPA
-↑ STRICT, state hash on the tuple, calendar queue by expiry
+↑ STRICT, state hash on the tuple, calendar queue by expiry (500 partitions)
 Projection s.k, sum_a / count AS mean
 │  ↑ STRICT
 └─ Selection max_b > 2
@@ -168,7 +168,7 @@ def test_explain_cost_lists_the_plans_considered_and_marks_the_one_shown() -> No
                 "WEAKEST, key s.k, window [RANGE 5 SECONDS], state FIFO",
             ],
         ),
-        (Strategy.UPA, ["strategy UPA", "↑ WEAK, state calendar queue by expiry"]),
+        (Strategy.UPA, ["strategy UPA", "↑ WEAK, state calendar queue by expiry (500 partitions)"]),
     ],
 )
 def test_the_strategy_is_named_and_drawn(strategy: Strategy, lines: list[str]) -> None:

@@ -82,8 +82,10 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
+from windrow.plan.physical.buffers import calendar_of, edge_buffer
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.physical.evaluation_period import evaluation_period
+from windrow.plan.physical.state_kinds import BufferKind, buffer_kind
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
 
@@ -97,10 +99,16 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
 
 def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
-    scan, keeps = strategy is Strategy.DIRECT, answers or not announces_ends(node)
+    keeps = answers or not announces_ends(node)
+    kind = edge_buffer(node, strategy is Strategy.DIRECT)
     keeps = keeps and not isinstance(node, SharedGroupBy | SharedTop)  # which compute answers
     net = sends_net_changes(node)
-    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), scan, keeps, net)
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), kind, keeps, net)
+
+
+def _kinds(node: Node, scan: bool) -> tuple[BufferKind, ...]:
+    """The buffers of all inputs."""
+    return tuple(edge_buffer(child, scan) for child in node.inputs)
 
 
 def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
@@ -122,11 +130,11 @@ def _window(spec: WindowSpec, source: Node, schema: pa.Schema) -> Operator:
 
 
 def _top(node: TopK, schema: pa.Schema, scan: bool) -> Operator:
-    pattern = node.input.pattern
+    pattern, kind = node.input.pattern, edge_buffer(node.input, scan)
     if not node.in_groups:
-        return FirstK(schema, pattern, node.keys, node.count, scan)
+        return FirstK(schema, pattern, node.keys, node.count, kind)
     rows = arrow_schema(node.input.schema)
-    return FirstOfGroups(schema, rows, pattern, node.groups, node.keys, node.count, scan)
+    return FirstOfGroups(schema, rows, pattern, node.groups, node.keys, node.count, kind)
 
 
 def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
@@ -143,7 +151,7 @@ def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:
         kinds=kinds,
         residual=node.residual,
         schema=schema,
-        scan=scan,
+        buffers=_kinds(node, scan),
         buckets=node.buckets,
         period=evaluation_period(node),
     )
@@ -157,7 +165,8 @@ def _lasting_join(node: LastingJoin, schema: pa.Schema, scan: bool) -> Operator:
         kinds=[ARROW[k.type] for k in node.left_keys],
         residual=node.residual,
         schema=schema,
-        scan=scan,
+        buffers=_kinds(node, scan),
+        past=buffer_kind(UpdatePattern.WEAK, scan),
     )
 
 
@@ -170,16 +179,16 @@ def _multi_join(node: MultiJoin, schema: pa.Schema, scan: bool) -> Operator:
         residual=node.residual,
         order=node.order,
         schema=schema,
-        scan=scan,
+        buffers=_kinds(node, scan),
         buckets=node.buckets,
         period=evaluation_period(node),
     )
 
 
 def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
-    patterns = (node.left.pattern, node.right.pattern)
+    patterns, buffers = (node.left.pattern, node.right.pattern), _kinds(node, scan)
     if node.form is NegationForm.EXCEPT:
-        return BagDifference(schema, patterns, scan)
+        return BagDifference(schema, patterns, buffers)
     kinds = [ARROW[k.type] for k in node.left_keys]
     keys = (node.left_keys, node.right_keys)
     null_aware = node.form is NegationForm.NOT_IN
@@ -188,8 +197,8 @@ def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
         # NOT IN asks for more than that nothing is equal: nothing may be unknown either.
         unknown = Call("coalesce", (node.residual, Literal(True, Type.BOOLEAN)), Type.BOOLEAN)
         condition = unknown if null_aware else node.residual
-        return UnmatchedTheta(schemas, patterns, keys, kinds, condition, scan)
-    return Unmatched(schema, patterns, keys, kinds, null_aware, scan)
+        return UnmatchedTheta(schemas, patterns, keys, kinds, condition, buffers)
+    return Unmatched(schema, patterns, keys, kinds, null_aware, buffers)
 
 
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
@@ -198,9 +207,10 @@ def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Oper
     if index_for(node, strategy=strategy) is WindowIndex.RINGS:
         return DistinctDirect(schema, pattern)
     if pattern is not UpdatePattern.STRICT:
-        return DistinctAuxiliary(schema, pattern)
+        return DistinctAuxiliary(schema, pattern, calendar_of(node))
     keys = [Column(i, f.name, f.type) for i, f in enumerate(node.schema)]
-    return GroupedAggregation(keys, [], [], pattern, stored_input(list(keys)), schema, scan)
+    kind = edge_buffer(node.input, scan)
+    return GroupedAggregation(keys, [], [], pattern, stored_input(list(keys)), schema, kind)
 
 
 def _look_back(node: LookBack, schema: pa.Schema, _scan: bool) -> Operator:
@@ -211,21 +221,22 @@ def _look_back(node: LookBack, schema: pa.Schema, _scan: bool) -> Operator:
 def _add_stamps(node: Stamped, schema: pa.Schema, scan: bool) -> Operator:
     if node.pattern is UpdatePattern.MONOTONIC:
         return Stamp(schema)
-    return StampRows(arrow_schema(node.input.schema), node.input.pattern, schema, scan)
+    kind = edge_buffer(node.input, scan)
+    return StampRows(arrow_schema(node.input.schema), node.input.pattern, schema, kind)
 
 
 def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     match node.kind:
         case StreamKind.RSTREAM:
-            return RelationStream(schema, pattern, node.every, scan)
+            return RelationStream(schema, pattern, node.every, edge_buffer(node.input, scan))
         case StreamKind.ISTREAM_RESTORE:
-            return RestoredInsertions(schema, pattern, node.every)
+            return RestoredInsertions(schema, pattern, node.every, edge_buffer(node.input))
         case StreamKind.RSTREAM_RESTORE:
-            return RestoredRelation(schema, pattern, node.every)
+            return RestoredRelation(schema, pattern, node.every, edge_buffer(node.input))
         case kind:
             keeps = not announces_ends(node.input)
-            return Changelog(schema, pattern, SIGNS[kind], scan, keeps)
+            return Changelog(schema, pattern, SIGNS[kind], edge_buffer(node.input, scan), keeps)
 
 
 Build = Callable[[Any, pa.Schema, bool], Operator]
@@ -249,7 +260,9 @@ BUILDERS: PerNode[Build] = PerNode(
         TopK: _top,
         Every: lambda node, schema, _: Snap(schema, node.period),
         AppendOnly: lambda _, __, ___: Append(),
-        NegativeTuples: lambda node, schema, _: AnnounceExpiry(schema, node.input.pattern),
+        NegativeTuples: lambda node, schema, _: AnnounceExpiry(
+            schema, node.input.pattern, edge_buffer(node.input)
+        ),
         OutputWindow: lambda node, schema, _: OutputRows(_window(node.spec, node.input, schema)),
         Stamped: _add_stamps,
         LookBack: _look_back,

@@ -44,6 +44,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
 )
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
+from windrow.plan.physical.buffers import edge_buffer
 from windrow.plan.physical.sliding_state import (
     counts_values,
     kept_in_sub_windows,
@@ -63,7 +64,7 @@ def grouped_aggregation(node: GroupBy, schema: pa.Schema, scan: bool) -> Operato
     keys = [k.expression for k in node.keys]
     return GroupedAggregation(
         keys, list(arguments), aggregates, pattern, stored_input([*keys, *arguments]), schema,
-        scan, node.every_time,
+        edge_buffer(node.input, scan), node.every_time,
     )  # fmt: skip
 
 

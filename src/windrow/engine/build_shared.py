@@ -39,13 +39,13 @@ from windrow.plan.nodes.shared_groups import (
     SharedGroupBy,
     SharedTop,
 )
+from windrow.plan.physical.buffers import edge_buffer
 from windrow.plan.physical.sliding_state import (
     EXTREMES,
     kept_for_many,
     schema_of_summaries,
     summaries_of_synopses,
 )
-from windrow.plan.physical.state_kinds import buffer_kind
 from windrow.sharing.rules.interval_contents import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
@@ -70,14 +70,13 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
 
 def shared_top(node: SharedTop, schema: pa.Schema, scan: bool) -> FirstOfMembers:
     """The operator of TOP for members; each of them has a front."""
-    tops, fronts = {}, {}
+    tops, fronts, kind = {}, {}, edge_buffer(node.input, scan)
     for number, (top, slots) in enumerate(zip(node.tops, node.slots, strict=True)):
         if top is not None:
             own = pa.schema([schema.field(1 + slot) for slot in slots])
             tops[number] = top, slots
-            fronts[number] = FirstK(own, node.input.pattern, top.keys, top.count, scan)
-    kept = (buffer_kind(node.input.pattern, scan),)
-    return FirstOfMembers(schema, tops, fronts, kept)
+            fronts[number] = FirstK(own, node.input.pattern, top.keys, top.count, kind)
+    return FirstOfMembers(schema, tops, fronts, (kind,))
 
 
 def summary_for(function: str, kind: pa.DataType) -> Summary | None:

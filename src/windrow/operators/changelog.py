@@ -39,7 +39,7 @@ from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 CROWD = Threshold(32)
 """Events of one instant beyond which comparing each with each costs more than it saves."""
@@ -174,7 +174,7 @@ class Changelog:
         schema: pa.Schema,
         pattern: UpdatePattern,
         signs: tuple[int, ...],
-        scan: bool = False,
+        kind: BufferKind | None = None,
         keeps: bool = True,
         net: bool = False,
     ) -> None:
@@ -182,7 +182,7 @@ class Changelog:
         self._net_input = net and len(signs) == 2
         self.keeps = keeps and pattern is not UpdatePattern.MONOTONIC
         self._nothing = Delta.empty(schema)
-        self.buffer = StateBuffer(schema, pattern, scan)
+        self.buffer = StateBuffer(schema, pattern, kind)
         texts = [is_bytes(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
 
@@ -313,9 +313,11 @@ class AnnounceExpiry:
     lives for one interval only is announced twice in it.
     """
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, kind: BufferKind | None = None
+    ) -> None:
         self.schema = schema
-        self.buffer = StateBuffer(schema, pattern)
+        self.buffer = StateBuffer(schema, pattern, kind)
 
     @property
     def state(self) -> tuple[Kept, ...]:

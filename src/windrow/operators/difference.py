@@ -24,7 +24,7 @@ from windrow.operators.aggregates.events import Events
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 from windrow.windows.row_index import RowIndex
 
 NAMES = ("left", "right")
@@ -37,10 +37,11 @@ class BagDifference:
         self,
         schema: pa.Schema,
         patterns: tuple[UpdatePattern, UpdatePattern],
-        scan: bool = False,
+        buffers: Sequence[BufferKind | None] = (None, None),
     ) -> None:
         self.schema = schema
-        self.buffers = tuple(StateBuffer(schema, pattern, scan) for pattern in patterns)
+        kinds = zip(patterns, buffers, strict=True)
+        self.buffers = tuple(StateBuffer(schema, pattern, kind) for pattern, kind in kinds)
         self._restart()
 
     def _restart(self) -> None:

@@ -25,9 +25,10 @@ from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.saved_segments import UpsertLog
-from windrow.operators.state.schedules import SCHEDULES
-from windrow.plan.physical.state_kinds import Expiry, Kept, Structure
+from windrow.operators.state.schedules import Never, Schedule
+from windrow.plan.physical.state_kinds import DEFAULT_CALENDAR, CalendarKind, Kept, Structure
 
 
 @kernel(int64, ints, ints, ints, int64, ints_out, ints_out, ints_out, ints_out, ints_out)
@@ -55,23 +56,27 @@ def _distinct(codes, ts, exp, now, standing, spare, out_code, out_time, out_exp)
 class DistinctAuxiliary:
     """Keeps two expiries per value: of the tuple that stands for it, and of the next one."""
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        pattern: UpdatePattern,
+        kind: CalendarKind = DEFAULT_CALENDAR,
+    ) -> None:
         self.schema = schema
-        self.expiry = Expiry.NEVER if pattern is UpdatePattern.MONOTONIC else Expiry.CALENDAR
+        self.kind = None if pattern is UpdatePattern.MONOTONIC else kind
         self.values = Interner(schema.types)
         self.standing, self.spare = fresh(BEGINNING), fresh(BEGINNING)
-        self.calendar = SCHEDULES[self.expiry]()
+        self.calendar = self._empty_calendar()
         self.log, self.dirty = UpsertLog(), fresh(False, np.bool_)
         self.crowding = Crowding()
         self.now = BEGINNING
 
+    def _empty_calendar(self) -> Schedule:
+        return Never() if self.kind is None else CalendarQueue(self.kind.partitions)
+
     @property
     def state(self) -> tuple[Kept, ...]:
-        return (
-            ((Structure.OUTPUT,),)
-            if self.expiry is Expiry.NEVER
-            else ((Structure.AUXILIARY, self.expiry),)
-        )
+        return ((Structure.OUTPUT,),) if self.kind is None else ((Structure.AUXILIARY, self.kind),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -114,7 +119,7 @@ class DistinctAuxiliary:
             values = np.full(len(getattr(self, name)), BEGINNING, np.int64)
             values[codes] = kept
             setattr(self, name, values)
-        self.calendar = SCHEDULES[self.expiry]()
+        self.calendar = self._empty_calendar()
         self.calendar.insert(codes, standing)
         self.log.start_over()
         self.dirty[:] = False

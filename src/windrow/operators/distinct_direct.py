@@ -24,8 +24,10 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_side import JoinSide
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import EXP, LINK, TS
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import Kept, Structure, buffer_kind
 from windrow.windows.chains import older
+
+VALUES = pa.schema([("value", pa.int64())])
 
 
 @kernel(int64, int64, int64, ints, grid, int64)
@@ -74,7 +76,8 @@ class DistinctDirect:
         self.side = JoinSide(schema, pattern, ())
         self.standing = fresh(BEGINNING)
         self.crowding = Crowding()
-        self.output = StateBuffer(pa.schema([("value", pa.int64())]), UpdatePattern.WEAK, scan=True)
+        scanned = buffer_kind(UpdatePattern.WEAK, scan=True)
+        self.output = StateBuffer(VALUES, UpdatePattern.WEAK, scanned)
 
     @property
     def state(self) -> tuple[Kept, ...]:

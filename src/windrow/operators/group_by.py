@@ -38,7 +38,7 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
 
 class GroupedAggregation:
@@ -56,14 +56,14 @@ class GroupedAggregation:
         pattern: UpdatePattern,
         stored: pa.Schema,
         schema: pa.Schema,
-        scan: bool = False,
+        kind: BufferKind | None = None,
         every_time: bool = False,
     ) -> None:
         self.every_time = every_time
         self.inputs, self.schema = (*keys, *arguments), schema
         self.width, self.stored = len(keys), stored
         self.monotonic = pattern is UpdatePattern.MONOTONIC
-        self.buffer = StateBuffer(stored, pattern, scan)
+        self.buffer = StateBuffer(stored, pattern, kind)
         extremes = [isinstance(slot[0], Extreme) if slot else False for slot in aggregates]
         self.staircase = pattern is UpdatePattern.WEAKEST and bool(extremes) and all(extremes)
         self.codes = Growable(np.int64)

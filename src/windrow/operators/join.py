@@ -32,7 +32,7 @@ from windrow.operators.join_pairs import JoinPairs, Pairs
 from windrow.operators.join_side import JoinSide
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 
 class WindowJoin:
@@ -50,12 +50,12 @@ class WindowJoin:
         kinds: Sequence[pa.DataType],
         residual: Expression | None,
         schema: pa.Schema,
-        scan: bool = False,
+        buffers: Sequence[BufferKind | None] = (None, None),
         buckets: int = 0,
         period: int = 0,
     ) -> None:
-        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan, buckets, period)
-        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan, buckets, period)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], buffers[0], buckets, period)
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], buffers[1], buckets, period)
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.now = BEGINNING
 

@@ -28,7 +28,7 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.move import Move
 from windrow.operators.state.tuple_index import LINK
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import BucketKind, Kept
+from windrow.plan.physical.state_kinds import BucketKind, BufferKind, Kept
 from windrow.windows.chains import Chains
 
 WORTH_RECODING = Threshold(4096)
@@ -46,11 +46,11 @@ class JoinSide:
         schema: pa.Schema,
         pattern: UpdatePattern,
         keys: Sequence[Expression],
-        scan: bool = False,
+        kind: BufferKind | None = None,
         buckets: int = 0,
         period: int = 0,
     ) -> None:
-        self.buffer, self.keys = StateBuffer(schema, pattern, scan), tuple(keys)
+        self.buffer, self.keys = StateBuffer(schema, pattern, kind), tuple(keys)
         self.rings, self.buckets, self.period = Chains(buckets), buckets, period
         self.buffer.whole = not period
 

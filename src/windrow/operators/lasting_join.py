@@ -30,7 +30,7 @@ from windrow.operators.join_pairs import JoinPairs, Pairs
 from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
 CROWDED = Threshold(4096)
 """A past with fewer tuples than this is not gone through."""
@@ -47,12 +47,13 @@ class LastingPairs:
         kinds: Sequence[pa.DataType],
         residual: Expression | None,
         schema: pa.Schema,
-        scan: bool = False,
+        buffers: Sequence[BufferKind | None] = (None, None),
+        past: BufferKind | None = None,
     ) -> None:
         self.schema = schema
-        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
-        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
-        self.past = JoinSide(schemas[1], UpdatePattern.WEAK, keys[1], scan)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], buffers[0])
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], buffers[1])
+        self.past = JoinSide(schemas[1], UpdatePattern.WEAK, keys[1], past)
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, schema)
         self.earlier = JoinPairs(self.left, self.past, kinds, residual, schema)
         self.withdraws = patterns[0] is UpdatePattern.STRICT

@@ -47,7 +47,7 @@ from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP, TS
 from windrow.plan.costs.join_order import WindowedStream, best_order, order_cost
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 REVIEW_AFTER = Threshold(1024)
 """The join order is not looked at again before so many tuples have come."""
@@ -71,17 +71,16 @@ class MultiwayJoin:
         residual: Expression | None,
         order: Sequence[int],
         schema: pa.Schema,
-        scan: bool = False,
+        buffers: Sequence[BufferKind] | None = None,
         buckets: int = 0,
         period: int = 0,
     ) -> None:
         self.schema, self.residual, self.kinds = schema, residual, tuple(kinds)
         self.order, self.buckets = tuple(order), buckets
         self.interner = Interner(self.kinds)
-        self.sides = [
-            JoinSide(*parts, scan, buckets, period)
-            for parts in zip(schemas, patterns, keys, strict=True)
-        ]
+        kept: Sequence[BufferKind | None] = buffers or [None] * len(schemas)
+        each = zip(schemas, patterns, keys, kept, strict=True)
+        self.sides = [JoinSide(*parts, buckets, period) for parts in each]
         self._finder = CombinationProbe(self.sides, buckets)
         self.now = BEGINNING
         self._since, self._came = BEGINNING, [0] * len(self.sides)

@@ -37,7 +37,7 @@ from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import EXP, LINK
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
 
 class Unmatched:
@@ -50,14 +50,14 @@ class Unmatched:
         keys: tuple[Sequence[Expression], Sequence[Expression]],
         kinds: Sequence[pa.DataType],
         null_aware: bool,
-        scan: bool = False,
+        buffers: Sequence[BufferKind | None] = (None, None),
     ) -> None:
         self.schema, self.kinds, self.null_aware = schema, tuple(kinds), null_aware
-        self.left = JoinSide(schema, patterns[0], keys[0], scan)
+        self.left = JoinSide(schema, patterns[0], keys[0], buffers[0])
         self.right_keys = tuple(keys[1])
         names = [str(i) for i in range(len(self.kinds))]
         self.right_schema = pa.schema(list(zip(names, self.kinds, strict=True)))
-        self.right = StateBuffer(self.right_schema, patterns[1], scan)
+        self.right = StateBuffer(self.right_schema, patterns[1], buffers[1])
         self.now = BEGINNING
         self._restart()
 

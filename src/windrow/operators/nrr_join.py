@@ -23,7 +23,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.join_side import JoinSide, renew_coding
 from windrow.operators.state.tuple_index import END, LINK, TS
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import HASH, Kept
 from windrow.windows.chains import older
 
 
@@ -60,7 +60,7 @@ class NonRetroactiveJoin:
         self.relation, self.schema, self.residual = relation, schema, residual
         self.kinds = tuple(kinds)
         self.interner = Interner(self.kinds)
-        self.side = JoinSide(relation_schema, UpdatePattern.STRICT, keys[relation])
+        self.side = JoinSide(relation_schema, UpdatePattern.STRICT, keys[relation], HASH)
         self.keys = tuple(keys[1 - relation])
 
     @property

@@ -25,7 +25,7 @@ from windrow.operators.changelog import Changelog
 from windrow.operators.snap import PendingChanges, Snap, round_up
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END, TS
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import HASH, BufferKind, Kept, Structure
 
 
 class RelationStream:
@@ -35,10 +35,10 @@ class RelationStream:
     """
 
     def __init__(
-        self, schema: pa.Schema, pattern: UpdatePattern, every: int, scan: bool = False
+        self, schema: pa.Schema, pattern: UpdatePattern, every: int, kind: BufferKind | None = None
     ) -> None:
         self.schema, self.every = schema, every
-        self.buffer = StateBuffer(schema, pattern, scan)
+        self.buffer = StateBuffer(schema, pattern, kind)
         self.now = BEGINNING
 
     @property
@@ -81,8 +81,10 @@ class RelationStream:
 class RestoredInsertions:
     """ISTREAM-RESTORE: net insertions of every instant, reported at the next multiple."""
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, period: int) -> None:
-        self.changes = Changelog(schema, pattern, (1,))
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, period: int, kind: BufferKind | None = None
+    ) -> None:
+        self.changes = Changelog(schema, pattern, (1,), kind)
         self.delay = Snap(schema, period)
 
     @property
@@ -113,12 +115,16 @@ class RestoredRelation:
     of lengthened lives is then streamed at the multiples.
     """
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, period: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, period: int, kind: BufferKind | None = None
+    ) -> None:
         self.schema, self.period = schema, period
-        self.changes = Changelog(schema, pattern, (1, -1))
+        self.changes = Changelog(schema, pattern, (1, -1), kind)
         self.waiting = PendingChanges(schema)
-        stays = pattern is UpdatePattern.MONOTONIC
-        self.relation = RelationStream(schema, pattern if stays else UpdatePattern.STRICT, period)
+        if pattern is UpdatePattern.MONOTONIC:
+            self.relation = RelationStream(schema, pattern, period)
+        else:  # every end comes as a negative tuple
+            self.relation = RelationStream(schema, UpdatePattern.STRICT, period, HASH)
 
     @property
     def state(self) -> tuple[Kept, ...]:

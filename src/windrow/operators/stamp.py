@@ -24,7 +24,7 @@ from windrow.operators.changelog import Changelog
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import TS
 from windrow.operators.stateless import Stateless
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import HASH, BufferKind, Kept
 
 
 class Stamp(Stateless):
@@ -42,11 +42,15 @@ class StampRows:
     """For any other input; ``schema`` is that of the output."""
 
     def __init__(
-        self, rows: pa.Schema, pattern: UpdatePattern, schema: pa.Schema, scan: bool = False
+        self,
+        rows: pa.Schema,
+        pattern: UpdatePattern,
+        schema: pa.Schema,
+        kind: BufferKind | None = None,
     ) -> None:
         self.schema = schema
-        self.changes = Changelog(rows, pattern, (1, -1), scan)
-        self.buffer = StateBuffer(rows, UpdatePattern.STRICT, scan)
+        self.changes = Changelog(rows, pattern, (1, -1), kind)
+        self.buffer = StateBuffer(rows, UpdatePattern.STRICT, HASH)
 
     @property
     def state(self) -> tuple[Kept, ...]:

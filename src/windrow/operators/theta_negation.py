@@ -31,7 +31,7 @@ from windrow.operators.open_periods import changes_of, count_and_flip
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import END, EXP
 from windrow.plan.expressions import Expression
-from windrow.plan.physical.state_kinds import Kept, Structure
+from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
 
 class UnmatchedTheta:
@@ -44,10 +44,10 @@ class UnmatchedTheta:
         keys: tuple[Sequence[Expression], Sequence[Expression]],
         kinds: Sequence[pa.DataType],
         residual: Expression,
-        scan: bool = False,
+        buffers: Sequence[BufferKind | None] = (None, None),
     ) -> None:
-        self.left = JoinSide(schemas[0], patterns[0], keys[0], scan)
-        self.right = JoinSide(schemas[1], patterns[1], keys[1], scan)
+        self.left = JoinSide(schemas[0], patterns[0], keys[0], buffers[0])
+        self.right = JoinSide(schemas[1], patterns[1], keys[1], buffers[1])
         both = pa.schema([*schemas[0], *schemas[1]])
         self.pairing = JoinPairs(self.left, self.right, kinds, residual, both)
         self.matches = Growable(np.int64)  # of the left tuple at each position

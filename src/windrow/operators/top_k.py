@@ -35,7 +35,7 @@ from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END
 from windrow.plan.nodes import OrderKey
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 
 @kernel(ints_out, ints)
@@ -128,10 +128,10 @@ class FirstK:
         pattern: UpdatePattern,
         keys: Sequence[OrderKey],
         count: int,
-        scan: bool = False,
+        kind: BufferKind | None = None,
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
-        self.buffer = StateBuffer(schema, pattern, scan)
+        self.buffer = StateBuffer(schema, pattern, kind)
         self.keep = 2 * count + SPARE.value if SPARE.value else count
         self.most = 2 * self.keep if SPARE.value else count
         self._start(NONE)

@@ -41,7 +41,7 @@ from windrow.operators.state.tuple_index import END, LINK
 from windrow.operators.top_k import counting_tree, nth_present
 from windrow.plan.expressions import Expression
 from windrow.plan.nodes import OrderKey
-from windrow.plan.physical.state_kinds import Kept
+from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 
 @inline
@@ -116,11 +116,11 @@ class FirstOfGroups:
         groups: Sequence[Expression],
         keys: Sequence[OrderKey],
         count: int,
-        scan: bool = False,
+        kind: BufferKind | None = None,
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
         self.numbered = len(schema) > len(rows)
-        self.side = JoinSide(rows, pattern, groups, scan)
+        self.side = JoinSide(rows, pattern, groups, kind)
         self.kinds = [ARROW[group.type] for group in groups]
         self.groups = Interner(self.kinds)
 

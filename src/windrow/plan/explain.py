@@ -19,6 +19,7 @@ from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
 from windrow.plan.nodes.window_specs import PARTITIONED
 from windrow.plan.optimiser import Alternative
+from windrow.plan.physical.announced_ends import expires_never
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
 from windrow.plan.sharing.shared_selection import SharedSelection
@@ -43,9 +44,10 @@ def explain(
     query = subject.query if isinstance(subject, ExplainRequest) else subject
     plan = apply_strategy(query.plan, strategy)
     kept = changes_buffer(plan, strategy)
+    early = _early(plan)
     lines = [
         _headline(query, strategy),
-        f"↑ {plan.pattern.name}{f', state {kept}' if kept else ''}",
+        ", ".join(filter(None, (f"↑ {plan.pattern.name}", early, kept and f"state {kept}"))),
     ]
     groups = [group for group in shared if query.name in group.names]
     lines[1:1] = [line for group in groups for line in _sharing(group, query)]
@@ -110,6 +112,14 @@ def _tree(node: Node, clock: Clock, margin: str, strategy: Strategy) -> Iterator
         yield from branch
 
 
+def _early(node: Node) -> str | None:
+    """How many of its tuples are expected to be withdrawn before they expire."""
+    chosen = node.edge
+    if chosen is None or chosen.premature is None or expires_never(node):
+        return None
+    return f"{chosen.premature:.0%} expected to expire early"
+
+
 def _edge(node: Node, position: int, clock: Clock, strategy: Strategy) -> str:
     child = node.inputs[position]
     parts = [child.pattern.name]
@@ -120,6 +130,7 @@ def _edge(node: Node, position: int, clock: Clock, strategy: Strategy) -> str:
         parts.append(f"window {window(child.lifetime, clock)}")
     elif isinstance(child, Window) and isinstance(child.spec, PARTITIONED):
         parts.append(f"window {window(child.spec, clock, child.schema)}")
+    parts += filter(None, [_early(child)])
     buffer = buffer_for(node, position, strategy)
     if buffer is not None:
         parts.append(f"state {buffer}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from windrow.plan.costs.edge_states import choose_edge_states
 from windrow.plan.costs.estimate import cost, model_for
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.costs.join_order import best_order
@@ -101,6 +102,8 @@ def alternatives(
             break
         here, chosen = best
     others = sorted((a for a in found.values() if a != chosen), key=lambda a: a.cost)
+    if statistics is not None:
+        chosen = replace(chosen, plan=choose_edge_states(chosen.plan, statistics, strategy))
     return (chosen, *others)
 
 

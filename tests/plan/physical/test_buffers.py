@@ -47,8 +47,9 @@ def test_a_view_of_an_earlier_script_is_not_blamed_on_a_place_in_this_one() -> N
         compile_script("CREATE VIEW v AS SELECT k FROM s", earlier.catalog)
 
 
-STRICT = "hash on the tuple, calendar queue by expiry"
-AUXILIARY = "output and auxiliary output by value, calendar queue by expiry"
+HASH = "hash on the tuple"
+CALENDAR = "calendar queue by expiry (500 partitions)"
+AUXILIARY = f"output and auxiliary output by value, {CALENDAR}"
 
 
 def buffers(query: str) -> list[str | None]:
@@ -61,11 +62,11 @@ def buffers(query: str) -> list[str | None]:
     [
         ("SELECT s.*, t.* FROM s, t WHERE s.k = t.k", ["list", "list"]),
         ("SELECT s.*, t.* FROM s [RANGE 5], t [ROWS 5] WHERE s.k = t.k",
-         ["FIFO", STRICT, None, "list of the last rows"]),
+         ["FIFO", HASH, None, "list of the last rows"]),
         ("SELECT DISTINCT * FROM s", ["output by value"]),
         ("SELECT DISTINCT * FROM s [RANGE 5]", [AUXILIARY, None]),
         ("SELECT DISTINCT * FROM s [ROWS 5]",
-         [f"{STRICT}, array by group", "list of the last rows"]),
+         [f"{HASH}, array by group", "list of the last rows"]),
         ("SELECT DISTINCT * FROM (SELECT x.k FROM s [NOW] x, t [NOW] y)",
          [AUXILIARY, None, "FIFO", "FIFO",
           None, None]),
@@ -87,7 +88,7 @@ def buffers(query: str) -> list[str | None]:
          ["FIFO", "FIFO", None, None]),
         ("SELECT * FROM s [RANGE 5] ORDER BY k LIMIT 3", ["FIFO", None]),
         ("SELECT WSTREAM(*)[ROWS 3] FROM s", ["list of the last rows"]),
-        ("SELECT s.*, n.* FROM s [RANGE 5], n WHERE s.k = n.k", [None, STRICT, None]),
+        ("SELECT s.*, n.* FROM s [RANGE 5], n WHERE s.k = n.k", [None, HASH, None]),
     ],
 )  # fmt: skip
 def test_the_update_pattern_decides_the_buffer(query: str, expected: list[str | None]) -> None:

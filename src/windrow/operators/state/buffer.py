@@ -1,4 +1,4 @@
-"""Stored tuples: by position, by expiry, and (for STRICT input) by value.
+"""Stored tuples: by position, by expiry, and for STRICT input by value where that was chosen.
 
 A buffer is a row store with a *life* per tuple: when it came (TS), when it expires by itself
 (EXP) and when it really ends (END, earlier if a negative tuple withdrew it). A tuple is dead at
@@ -7,6 +7,9 @@ still fetch those that ended during the interval.
 
 Reclaiming drops the dead at the start. If dead ones further on outnumber the living, the living
 move together; they get new, higher positions, and the owner is given the ``Move``.
+
+The tuple that a negative tuple withdraws is found by a hash on the tuple, or by searching the
+calendar for those that expire with it (Golab 2006, 3.5.2); its kind says which.
 
 Saving writes the tuples that came since the last save as one segment, the positions of older
 ones that were withdrawn as another, and drops segments that lie before the first living tuple:
@@ -33,13 +36,15 @@ from windrow.columns.rowstore import RowStore
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved
+from windrow.operators.state.calendar_queue import CalendarQueue
+from windrow.operators.state.calendar_search import withdraw_by_search
 from windrow.operators.state.move import Move
 from windrow.operators.state.saved_segments import ROWS, WITHDRAWN, Segments
-from windrow.operators.state.schedules import SCHEDULES, in_order
+from windrow.operators.state.schedules import in_order, schedule_for
 from windrow.operators.state.tuple_index import END, EXP, LINK, TS, TupleIndex
-from windrow.plan.physical.state_kinds import Expiry, buffer_kind
+from windrow.plan.physical.state_kinds import HASH, BufferKind, Expiry, buffer_kind
 
 WORTH_MOVING = Threshold(4096)
 """Fewer dead tuples than this are not worth a move."""
@@ -74,9 +79,11 @@ class StateBuffer:
     It is not ``whole`` any more when its owner left tuples out, or forgot some before their end.
     """
 
-    def __init__(self, schema: pa.Schema, pattern: UpdatePattern, scan: bool = False) -> None:
+    def __init__(
+        self, schema: pa.Schema, pattern: UpdatePattern, kind: BufferKind | None = None
+    ) -> None:
         self.schema, self.pattern = schema, pattern
-        self.kind = buffer_kind(pattern, scan)
+        self.kind = kind or buffer_kind(pattern)
         self.rows = RowStore(schema)
         self.life = Growable(np.int64, width=4)
         self.now = BEGINNING
@@ -91,7 +98,7 @@ class StateBuffer:
         self._start_over()
 
     def _start_over(self) -> None:
-        self.schedule = SCHEDULES[self.kind.expiry]()
+        self.schedule = schedule_for(self.kind)
         self.index = TupleIndex(self.schema) if self.kind.by_tuple else None
 
     def __len__(self) -> int:
@@ -119,6 +126,8 @@ class StateBuffer:
         first = self.rows.append(rows)
         if not len(ts):
             return first
+        if self.kind == HASH and int(exp.min()) < FOREVER:
+            raise StateError("a tuple that expires by itself reached state that is a hash alone")
         life = np.empty((len(ts), 4), np.int64)
         life[:, TS], life[:, EXP], life[:, END], life[:, LINK] = ts, exp, end, -1
         self.life.append(life)
@@ -132,11 +141,14 @@ class StateBuffer:
         """End the counterparts of negative tuples; their positions."""
         if not len(delta):
             return np.empty(0, np.int64)
-        if self.index is None:
+        if self.index is not None:
+            found, count = self.index.withdraw(delta.ts, delta.exp, delta.rows, self.life)
+        elif self.kind.searched and isinstance(self.schedule, CalendarQueue):
+            found, count = withdraw_by_search(delta, self.schedule, self.life, self.rows)
+        else:
             raise StateError(
                 f"a negative tuple reached state that was planned for {self.pattern.name} input"
             )
-        found, count = self.index.withdraw(delta.ts, delta.exp, delta.rows, self.life)
         if count < len(delta):
             raise StateError(
                 "a negative tuple has no live counterpart",

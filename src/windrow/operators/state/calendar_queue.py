@@ -1,9 +1,11 @@
 """A calendar queue: tuples by the day on which they expire (Golab 2006, 3.5.2, Figure 3.6).
 
-Days are a circular array, ``DAYS`` to a year, and have one length. To find what has expired, the
-days since the last time are read, the last of which is not over yet, so that some of its tuples
-stay. A tuple whose expiry is more than a year ahead shares the day with tuples of other years, and
-is passed over until its own.
+Days are a circular array, the ``partitions`` of a year, and have one length. To find what has
+expired, the days since the last time are read, the last of which is not over yet, so that some of
+its tuples stay: the fewer partitions, the more. A tuple whose expiry is more than a year ahead
+shares the day with tuples of other years, and is passed over until its own.
+
+What a negative tuple withdraws lies in the day of its expiry, which is searched from end to end.
 
 New tuples lie loose, and are filed under their days when ``LOOSE`` of them have come together:
 the more are filed at once, the more of them go to the same place in memory. Loose ones are read
@@ -11,12 +13,13 @@ through every time, which is quicker than filing as long as they are few. So a c
 holds many tuples is a plain list, and costs no more than one.
 
 A day is a list of chunks of ``CHUNK`` entries, all full but the last; chunks that are read become
-free. A day has as many ticks as let a year reach to the last expiry in the calendar, rounded up to
-a power of two. Days of a wrong length make it read tuples that stay; when it has read ``PATIENCE``
-times as many in vain as it holds, the length is chosen anew.
+free. A day has as many ticks as let a year reach to the last expiry in the calendar. Days of a
+wrong length make it read tuples that stay; when it has read ``PATIENCE`` times as many in vain as
+it holds, the length is chosen anew if it would be another.
 
 Cost: O(1) per tuple that comes and per tuple that goes; per interval the loose ones and those of
-the last day that stay. Space: 16 bytes per tuple, and less than two chunks per day.
+the last day that stay; per search a day. Space: 16 bytes per tuple, and less than two chunks per
+day.
 """
 
 from __future__ import annotations
@@ -29,14 +32,18 @@ from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import grid_out, inline, int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
+from windrow.plan.nodes.edge_state import PARTITIONS
 
 NONE = np.empty(0, np.int64)
-DAYS = Threshold(512, least=2)
-"""A power of two; the more, the fewer tuples are read that stay."""
+DAYS = Threshold(4096, least=2)
+"""There are no more partitions than this, however many are asked for."""
 CHUNK = Threshold(64, least=1)
-"""A power of two as well."""
+"""A power of two."""
 LOOSE = Threshold(4096)
+LOOSE_SEARCHED = Threshold(128)
+"""When more than this lie loose, they are filed before a search."""
 PATIENCE = Threshold(4, least=1)
+LONGEST_DAY = 2**62
 FIRST, END = 0, 1
 """Columns of ``days``: the first chunk, and the place behind the last entry, 0 if there is none."""
 FREE, SPARE, VAIN, BITS = 0, 1, 2, 3
@@ -63,12 +70,12 @@ def _put(day, position, exp, days, entries, following, slab):  # type: ignore[no
 
 
 @kernel(int64, ints, ints, int64, int64, grid_out, grid_out, ints_out, ints_out)
-def _file(positions, exp, shift, today, days, entries, following, slab):  # type: ignore[no-untyped-def]
+def _file(positions, exp, width, today, days, entries, following, slab):  # type: ignore[no-untyped-def]
     """Put tuples into their days, none of them before today; how many will ever expire."""
     count = 0
     for i in range(len(positions)):
         if exp[i] < FOREVER:
-            day = max(exp[i] >> shift, today) & (len(days) - 1)
+            day = max(exp[i] // width, today) % len(days)
             _put(day, positions[i], exp[i], days, entries, following, slab)
             count += 1
     return count
@@ -107,7 +114,7 @@ def _read(now, first, last, days, entries, following, slab):  # type: ignore[no-
     room = 4 * size
     found, expiries, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
     for number in range(first, last + 1):
-        day = number & (len(days) - 1)
+        day = number % len(days)
         chunk, end = days[day, FIRST], days[day, END]
         days[day, END] = 0
         while end > 0:
@@ -134,10 +141,45 @@ def _read(now, first, last, days, entries, following, slab):  # type: ignore[no-
     return found[:count], expiries[:count]
 
 
+@kernel(
+    types.UniTuple(ints_out, 2), ints, int64, grid_out, grid_out, ints_out, ints_out, *[ints] * 2
+)
+def _search(wanted, width, days, entries, following, slab, loose, loose_exp):  # type: ignore[no-untyped-def]
+    """Positions with each expiry that is ``wanted``, and the index of the one that wants it."""
+    bits = slab[BITS]
+    room = 4 * len(wanted) + 16
+    found, owners, count = np.empty(room, np.int64), np.empty(room, np.int64), 0
+    for i in range(len(wanted)):
+        day = (wanted[i] // width) % len(days)
+        chunk, end = days[day, FIRST], days[day, END]
+        while end > 0:
+            final = chunk == (end - 1) >> bits
+            stop = end if final else (chunk + 1) << bits
+            for at in range(chunk << bits, stop):
+                if entries[at, 1] == wanted[i]:
+                    if count == room:
+                        room *= 2
+                        found, owners = _wider(found, room), _wider(owners, room)
+                    found[count], owners[count] = entries[at, 0], i
+                    count += 1
+            if final:
+                break
+            chunk = following[chunk]
+        for at in range(len(loose)):
+            if loose_exp[at] == wanted[i]:
+                if count == room:
+                    room *= 2
+                    found, owners = _wider(found, room), _wider(owners, room)
+                found[count], owners[count] = loose[at], i
+                count += 1
+    return found[:count], owners[:count]
+
+
 class CalendarQueue:
     """Positions by the day of their expiry, the loose ones apart."""
 
-    def __init__(self) -> None:
+    def __init__(self, partitions: int = PARTITIONS) -> None:
+        self._partitions = max(min(partitions, DAYS.value), 2)
         self._positions, self._exp = fresh(0), fresh(0)
         self._loose = 0
         self._now = BEGINNING
@@ -146,8 +188,9 @@ class CalendarQueue:
 
     def _start_over(self) -> None:
         """No tuples in any day, and days of no length yet."""
-        self._filed = self._shift = self._today = 0
-        self._days = np.zeros((DAYS.value, 2), np.int64)
+        self._filed = self._today = 0
+        self._width, self._farthest = 1, BEGINNING
+        self._days = np.zeros((self._partitions, 2), np.int64)
         self._entries, self._following = np.empty((0, 2), np.int64), NONE
         self._slab = np.array([-1, 0, 0, self._chunk.bit_length() - 1])
 
@@ -170,24 +213,25 @@ class CalendarQueue:
         self._file(self._positions[:loose], self._exp[:loose])
 
     def _file(self, positions: Int64s, exp: Int64s) -> None:
+        finite = exp[exp < FOREVER]
+        self._farthest = max(self._farthest, int(finite.max(initial=BEGINNING)))
         if not self._filed:
-            self._measure(exp)
+            start = self._now if self._now > BEGINNING else int(finite.min(initial=FOREVER))
+            self._width = self._length_from(start)
+            self._today = start // self._width
         # A day may begin a chunk besides those that it fills; and one is left for reading.
         needed = len(exp) // self._chunk + min(len(exp), len(self._days)) + 1
         if self._slab[SPARE] < needed:
             self._grow(2 * (len(self._following) - int(self._slab[SPARE]) + needed))
         self._filed += _file(
-            positions, exp, self._shift, self._today,
+            positions, exp, self._width, self._today,
             self._days, self._entries, self._following, self._slab,
         )  # fmt: skip
 
-    def _measure(self, exp: Int64s) -> None:
-        """Let a year reach from now to the last of these expiries."""
-        finite = exp[exp < FOREVER]
-        start = self._now if self._now > BEGINNING else int(finite.min(initial=FOREVER))
-        reach = max(int(finite.max(initial=BEGINNING)) - start, 0)
-        self._shift = (reach // len(self._days)).bit_length()
-        self._today = start >> self._shift
+    def _length_from(self, start: int) -> int:
+        """The length of days that lets a year reach from ``start`` to the last expiry."""
+        reach = max(self._farthest - start, 0)
+        return min(reach // (len(self._days) - 1) + 1, LONGEST_DAY)
 
     def _grow(self, chunks: int) -> None:
         had = len(self._following)
@@ -211,7 +255,7 @@ class CalendarQueue:
         return np.concatenate([filed[0], positions]), np.concatenate([filed[1], exp])
 
     def _read(self, now: int) -> tuple[Int64s, Int64s]:
-        first, self._today = self._today, max(self._today, now >> self._shift)
+        first, self._today = self._today, max(self._today, now // self._width)
         last = min(self._today, first + len(self._days) - 1)
         found: tuple[Int64s, Int64s] = _read(
             now, first, last, self._days, self._entries, self._following, self._slab
@@ -219,9 +263,24 @@ class CalendarQueue:
         self._filed -= len(found[0])
         patience, room = PATIENCE.value, len(self._days) * self._chunk
         wasteful = len(self._entries) > patience * (self._filed + room)
-        if wasteful or self._slab[VAIN] > patience * (self._filed + LOOSE.value):
+        if wasteful:
             self._file_anew()
+        elif self._slab[VAIN] > patience * (self._filed + LOOSE.value):
+            self._slab[VAIN] = 0
+            if not self._width // 2 < self._length_from(now) <= self._width:
+                self._file_anew()
         return found
+
+    def search(self, exp: Int64s) -> tuple[Int64s, Int64s]:
+        """All positions that expire at one of these instants, and the index of the instant."""
+        if self._loose > LOOSE_SEARCHED.value:
+            self._file_loose()
+        loose = self._positions[: self._loose], self._exp[: self._loose]
+        order = np.argsort(exp)  # so that a day is in the cache when it is searched again
+        found, owners = _search(
+            exp[order], self._width, self._days, self._entries, self._following, self._slab, *loose
+        )
+        return found, order[owners]
 
     def _file_anew(self) -> None:
         """Choose the length of days again; this also gives back chunks that were needed once."""

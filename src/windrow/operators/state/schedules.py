@@ -16,7 +16,7 @@ from windrow.columns.growable import Growable
 from windrow.columns.time_order import time_order
 from windrow.core.time import FOREVER
 from windrow.operators.state.calendar_queue import CalendarQueue
-from windrow.plan.physical.state_kinds import Expiry
+from windrow.plan.physical.state_kinds import BufferKind, Expiry
 
 NONE = np.empty(0, np.int64)
 
@@ -126,3 +126,10 @@ SCHEDULES: dict[Expiry, Callable[[], Schedule]] = {
     Expiry.SCAN: Scan,
 }
 """What finds the tuples that have expired, by what EXPLAIN calls it."""
+
+
+def schedule_for(kind: BufferKind) -> Schedule:
+    """An empty schedule as a buffer of this kind needs it."""
+    if kind.expiry is Expiry.CALENDAR:
+        return CalendarQueue(kind.partitions)
+    return SCHEDULES[kind.expiry]()

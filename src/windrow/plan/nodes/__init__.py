@@ -10,6 +10,7 @@ from windrow.plan.nodes.base import (
     Unary,
     walk,
 )
+from windrow.plan.nodes.edge_state import EdgeState, StrictState
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -57,6 +58,7 @@ __all__ = [
     "Aggregate",
     "AppendOnly",
     "DuplicateElimination",
+    "EdgeState",
     "Every",
     "FileSource",
     "GroupBy",
@@ -84,6 +86,7 @@ __all__ = [
     "Stamped",
     "StreamKind",
     "StreamScan",
+    "StrictState",
     "Subscribe",
     "ToStream",
     "TopK",

@@ -11,6 +11,7 @@ from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
+from windrow.plan.nodes.edge_state import EdgeState
 from windrow.plan.nodes.window_specs import WindowSpec
 
 MONOTONIC, WEAKEST = UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST
@@ -20,9 +21,14 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """Base of all plan nodes; ``span`` is where in the script it comes from."""
+    """Base of all plan nodes; ``span`` is where in the script it comes from.
+
+    ``edge`` is how what leaves it is kept, if that was chosen. Like ``span`` it is no part of what
+    the node means, so plans that differ in it are equal.
+    """
 
     span: Span | None = field(default=None, compare=False, repr=False)
+    edge: EdgeState | None = field(default=None, compare=False, repr=False)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

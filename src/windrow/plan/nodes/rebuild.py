@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import count
 
 from windrow.plan.nodes import (
+    EdgeState,
     GroupBy,
     Join,
     LastingJoin,
@@ -64,3 +65,8 @@ def without_spans(plan: Node) -> Node:
     if isinstance(node, GroupBy | SlidingGroupBy):
         return replace(node, aggregates=tuple(replace(a, span=None) for a in node.aggregates))
     return node
+
+
+def keep_edges_as(plan: Node, state: EdgeState) -> Node:
+    """The same plan with ``state`` chosen for all its edges."""
+    return replace(map_inputs(plan, lambda child: keep_edges_as(child, state)), edge=state)

@@ -94,6 +94,8 @@ class StageInput(Node):
     """Whether tuples of one instant come in the order in which a base stream brought them."""
     nrr: bool = False
     """Whether it stands for an NRR."""
+    announced: bool = False
+    """Whether no tuple of it expires by itself."""
 
     @property
     def schema(self) -> Schema:

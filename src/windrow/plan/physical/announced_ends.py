@@ -11,18 +11,29 @@ to cancel, as long as all columns are kept.
 
 from __future__ import annotations
 
+from windrow.core.patterns import UpdatePattern
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import (
+    DuplicateElimination,
     GroupBy,
+    Join,
+    MultiJoin,
+    Negation,
+    NegationForm,
     NegativeTuples,
     Node,
     Projection,
+    RelationScan,
     Selection,
     SharedGroupBy,
     SharedTop,
     SlidingGroupBy,
+    StageInput,
     TopK,
+    Union,
+    Window,
 )
+from windrow.plan.nodes.window_specs import RowsWindow
 
 
 def announces_ends(node: Node) -> bool:
@@ -34,6 +45,32 @@ def announces_ends(node: Node) -> bool:
             return True
         case Selection(input=below) | Projection(input=below):
             return announces_ends(below)
+        case _:
+            return False
+
+
+def expires_never(node: Node) -> bool:
+    """Whether no tuple of ``node`` expires by itself: it stays, or a negative tuple ends it.
+
+    So it is with everything over count-based windows, relations and groups, and with NT (3.5.2).
+    """
+    if node.pattern is UpdatePattern.MONOTONIC or announces_ends(node):
+        return True
+    match node:
+        case RelationScan() | Window(spec=RowsWindow()):
+            return True
+        case StageInput(announced=announced):
+            return announced
+        case DuplicateElimination(input=below):  # of STRICT input: it counts, and says so
+            return below.pattern is UpdatePattern.STRICT
+        case Selection(input=below) | Projection(input=below):
+            return expires_never(below)
+        case Negation(form=NegationForm.EXCEPT):
+            return True
+        case Negation(left=left):
+            return expires_never(left)
+        case Join() | MultiJoin() | Union():
+            return all(map(expires_never, node.inputs))
         case _:
             return False
 

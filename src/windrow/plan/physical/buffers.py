@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from windrow.core.patterns import UpdatePattern
@@ -41,11 +42,13 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
-from windrow.plan.physical.announced_ends import announces_ends
+from windrow.plan.physical.announced_ends import announces_ends, expires_never
 from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import (
+    HASH,
     BucketKind,
     BufferKind,
+    CalendarKind,
     Expiry,
     Kept,
     Structure,
@@ -70,19 +73,26 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
 
 def changes_buffer(plan: Node, strategy: Strategy = Strategy.UPA) -> str | None:
     """How a query's live result is kept, so that what expires can be shown as a change."""
-    return _text(_changes(plan.pattern, strategy is Strategy.DIRECT))
+    return _text(_changes(plan, strategy is Strategy.DIRECT))
+
+
+def edge_buffer(node: Node, scan: bool = False) -> BufferKind:
+    """The buffer that keeps what leaves ``node``."""
+    if node.pattern is UpdatePattern.STRICT and expires_never(node):
+        return HASH
+    return buffer_kind(node.pattern, scan, node.edge)
 
 
 def _text(kept: Kept) -> str | None:
     return ", ".join(map(str, kept)) or None
 
 
-def _changes(pattern: UpdatePattern, scan: bool) -> Kept:
-    return NOTHING if pattern is UpdatePattern.MONOTONIC else (buffer_kind(pattern, scan),)
+def _changes(node: Node, scan: bool) -> Kept:
+    return NOTHING if node.pattern is UpdatePattern.MONOTONIC else (edge_buffer(node, scan),)
 
 
 def _live(consumer: Node, position: int, scan: bool) -> Kept:
-    return (buffer_kind(consumer.inputs[position].pattern, scan),)
+    return (edge_buffer(consumer.inputs[position], scan),)
 
 
 def _nothing(_consumer: Node, _position: int, _scan: bool) -> Kept:
@@ -98,7 +108,7 @@ def _join(node: Join, position: int, scan: bool) -> Kept:
     if is_nrr(node.inputs[1 - position]):
         return NOTHING
     if is_nrr(node.inputs[position]):
-        return (buffer_kind(UpdatePattern.STRICT),)
+        return (HASH,)
     return _joined(node, position, scan)
 
 
@@ -123,13 +133,13 @@ def _negation(node: Negation, position: int, scan: bool) -> Kept:
     if position == 0:
         return buffers
     assert isinstance(live, BufferKind)
-    return (BufferKind(live.expiry, live.by_tuple, of="keys"), Structure.KEY_COUNTS)
+    return (replace(live, of="keys"), Structure.KEY_COUNTS)
 
 
 def _groups(node: GroupBy, _position: int, scan: bool) -> Kept:
     pattern = node.input.pattern
     if pattern is not UpdatePattern.MONOTONIC:
-        return (buffer_kind(pattern, scan), Structure.GROUPS)
+        return (edge_buffer(node.input, scan), Structure.GROUPS)
     needed = any(a.distinct or a.function in NEEDING_TUPLES for a in node.aggregates)
     few = (BufferKind(Expiry.NEVER, of="what aggregates need"),)
     return (*few, Structure.GROUPS) if needed else (Structure.GROUPS,)
@@ -140,12 +150,18 @@ def _distinct(node: DuplicateElimination, _position: int, scan: bool) -> Kept:
     match node.input.pattern:
         case UpdatePattern.MONOTONIC:
             return (Structure.OUTPUT,)
-        case UpdatePattern.STRICT as pattern:
-            return (buffer_kind(pattern, scan), Structure.GROUPS)
+        case UpdatePattern.STRICT:
+            return (edge_buffer(node.input, scan), Structure.GROUPS)
         case pattern if scan:
             return (buffer_kind(pattern), Structure.OUTPUT, buffer_kind(UpdatePattern.WEAK, scan))
         case _:
-            return (Structure.AUXILIARY, Expiry.CALENDAR)
+            return (Structure.AUXILIARY, calendar_of(node))
+
+
+def calendar_of(node: DuplicateElimination) -> CalendarKind:
+    """When the values that duplicate elimination shows expire."""
+    kind = buffer_kind(UpdatePattern.WEAK, chosen=node.edge)
+    return CalendarKind(kind.partitions)
 
 
 def _window(node: Window | OutputWindow, _position: int, _scan: bool) -> Kept:
@@ -165,24 +181,24 @@ def _to_stream(node: ToStream, _position: int, scan: bool) -> Kept:
     pattern = node.input.pattern
     match node.kind:
         case StreamKind.ISTREAM | StreamKind.DSTREAM:
-            return NOTHING if announces_ends(node.input) else _changes(pattern, scan)
+            return NOTHING if announces_ends(node.input) else _changes(node.input, scan)
         case StreamKind.RSTREAM:
-            return (buffer_kind(pattern, scan),)
+            return (edge_buffer(node.input, scan),)
         case StreamKind.ISTREAM_RESTORE:
-            return (*_changes(pattern, scan=False), Structure.PENDING)
+            return (*_changes(node.input, scan=False), Structure.PENDING)
         case StreamKind.RSTREAM_RESTORE:
             stays = pattern is UpdatePattern.MONOTONIC
-            again = buffer_kind(pattern if stays else UpdatePattern.STRICT)
-            return (*_changes(pattern, scan=False), Structure.PENDING, again)
+            again = buffer_kind(pattern) if stays else HASH
+            return (*_changes(node.input, scan=False), Structure.PENDING, again)
 
 
 def _stamped(node: Stamped, _position: int, scan: bool) -> Kept:
-    changes = _changes(node.input.pattern, scan)
-    return (*changes, buffer_kind(UpdatePattern.STRICT, scan)) if changes else NOTHING
+    changes = _changes(node.input, scan)
+    return (*changes, HASH) if changes else NOTHING
 
 
 def _negative_tuples(node: NegativeTuples, _position: int, _scan: bool) -> Kept:
-    return _changes(node.input.pattern, scan=False)
+    return _changes(node.input, scan=False)
 
 
 KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(

@@ -72,6 +72,7 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs, without_spans
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow, WindowSpec
+from windrow.plan.physical.announced_ends import expires_never
 from windrow.plan.physical.sliding_state import counts_values, merging, schema_of_summaries
 from windrow.plan.physical.stages import (
     Hashed,
@@ -356,7 +357,10 @@ class _StageBuilder:
         self._stages.append(Stage(number, fragment.plan, tuple(named[n] for n in names)))
         plan = fragment.plan
         ordered = False  # buckets work side by side, so what they put out has no order
-        leaf = StageInput(f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered)
+        leaf = StageInput(
+            f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered,
+            announced=expires_never(plan), edge=plan.edge,
+        )  # fmt: skip
         return _Open(number, leaf)
 
     def _send(self, node: Node, key: Hashed) -> Node:
@@ -366,7 +370,11 @@ class _StageBuilder:
                 key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
             edge = self._edge(node, key)
             ordered, nrr = arrives_in_order(edge.pre), is_nrr(edge.pre)
-            return StageInput(edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr)
+            announced = expires_never(node.pre)
+            return StageInput(
+                edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr, announced,
+                edge=node.pre.edge,
+            )  # fmt: skip
         if isinstance(node, Projection) and key:
             columns = node.columns
             key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)

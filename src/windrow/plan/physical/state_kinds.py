@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
+from windrow.plan.nodes.edge_state import PARTITIONS, EdgeState, StrictState
 
 
 class Expiry(Enum):
@@ -29,19 +30,48 @@ class Expiry(Enum):
 class BufferKind:
     """A buffer of live tuples, or ``of`` something else.
 
-    ``by_tuple``: it is hashed too, for negative tuples to find their counterparts.
+    ``by_tuple``: it is hashed too, for negative tuples to find their counterparts. ``searched``:
+    they look for them in the partition of their expiry. What is hashed and never expires by itself
+    is a hash alone.
 
-    >>> str(BufferKind(Expiry.CALENDAR, by_tuple=True)), str(BufferKind(Expiry.IN_ORDER, of="keys"))
-    ('hash on the tuple, calendar queue by expiry', 'FIFO of keys')
+    >>> str(BufferKind(Expiry.IN_ORDER, of="keys")), str(HASH)
+    ('FIFO of keys', 'hash on the tuple')
+    >>> str(BufferKind(Expiry.CALENDAR, by_tuple=True, partitions=50))
+    'hash on the tuple, calendar queue by expiry (50 partitions)'
     """
 
     expiry: Expiry
     by_tuple: bool = False
     of: str = ""
+    partitions: int = 0
+    searched: bool = False
 
     def __str__(self) -> str:
-        hashed = "hash on the tuple, " if self.by_tuple else ""
-        return f"{hashed}{self.expiry}{f' of {self.of}' if self.of else ''}"
+        hashed = ["hash on the tuple"] if self.by_tuple else []
+        alone = self.by_tuple and self.expiry is Expiry.NEVER
+        found = [] if alone else [str(self.calendar or self.expiry)]
+        by_search = ["searched for negative tuples"] if self.searched else []
+        return ", ".join([*hashed, *found, *by_search]) + (f" of {self.of}" if self.of else "")
+
+    @property
+    def calendar(self) -> CalendarKind | None:
+        """Its calendar queue, if it has one."""
+        return CalendarKind(self.partitions) if self.expiry is Expiry.CALENDAR else None
+
+
+@dataclass(frozen=True)
+class CalendarKind:
+    """A calendar queue; the number of its partitions is chosen for what it will hold."""
+
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"{Expiry.CALENDAR} ({self.partitions:,} partitions)"
+
+
+DEFAULT_CALENDAR = CalendarKind(PARTITIONS)
+HASH = BufferKind(Expiry.NEVER, by_tuple=True)
+"""For STRICT tuples whose ends are all announced: nothing looks for what has expired."""
 
 
 class Structure(Enum):
@@ -98,22 +128,33 @@ class SubWindowKind:
         return f"{self.count:,} sub-window{'' if self.count == 1 else 's'} of {self.of}{bound}"
 
 
-State = BufferKind | BucketKind | Structure | Expiry | SubWindowKind
+State = BufferKind | BucketKind | CalendarKind | Structure | SubWindowKind
 Kept = tuple[State, ...]
 """What is kept of one input; empty if nothing is."""
 
 
-def buffer_kind(pattern: UpdatePattern, scan: bool = False) -> BufferKind:
-    """The buffer that tuples with this update pattern need.
+def buffer_kind(
+    pattern: UpdatePattern, scan: bool = False, chosen: EdgeState | None = None
+) -> BufferKind:
+    """The buffer that tuples with this update pattern need, as it was ``chosen`` for their edge.
 
     ``scan`` is the DIRECT strategy: what does not expire in the order in which it came is looked
     for in all that there is. Only STRICT tuples are withdrawn.
     """
+    chosen = chosen or EdgeState()
+    strict = pattern is UpdatePattern.STRICT
     match pattern:
         case UpdatePattern.MONOTONIC:
             return BufferKind(Expiry.NEVER)
         case UpdatePattern.WEAKEST:
             return BufferKind(Expiry.IN_ORDER)
+        case _ if scan:
+            return BufferKind(Expiry.SCAN, by_tuple=strict)
         case _:
-            expiry = Expiry.SCAN if scan else Expiry.CALENDAR
-            return BufferKind(expiry, by_tuple=pattern is UpdatePattern.STRICT)
+            searched = strict and chosen.strict is StrictState.SEARCHED
+            return BufferKind(
+                Expiry.CALENDAR,
+                by_tuple=strict and not searched,
+                partitions=chosen.partitions,
+                searched=searched,
+            )

@@ -180,10 +180,11 @@ def _window(
     if not buckets or not all(bucket.small(name).get("whole", False) for bucket in buckets):
         return None
     now = min(int(bucket.meta["now"]) for bucket in buckets)
-    like, scan, contents = held.part.buffer, job.strategy is Strategy.DIRECT, held.contents
+    like, contents = held.part.buffer, held.contents
 
     def load(bucket: _Bucket) -> Tuples:
-        return bucket.load(name, StateBuffer(like.schema, like.pattern, scan)).lend(now).tuples
+        empty = StateBuffer(like.schema, like.pattern, like.kind)
+        return bucket.load(name, empty).lend(now).tuples
 
     def take() -> Tuples:
         lent = [load(bucket) for bucket in buckets]
