@@ -31,7 +31,7 @@ index H-INDEX with DB rings
    │           │  ↑ MONOTONIC
    │           └─ Stream f AS l
    │  ↑ STRICT, key r.src, window [PARTITION BY dst ROWS 3], state hash on the tuple, \
-calendar queue by expiry (500 partitions), index H-INDEX with DB rings
+index H-INDEX with DB rings
    └─ Window [PARTITION BY dst ROWS 3]
       │  ↑ MONOTONIC, key r.dst, state list of the last rows, queues by key
       └─ Projection r.src, r.dst, r.bytes
@@ -52,7 +52,7 @@ def test_a_join_is_drawn_with_pattern_key_window_buffer_and_index_per_edge() -> 
 
 GROUP = """\
 query1 (k, mean), integer clock, strategy UPA
-↑ STRICT, state hash on the tuple, calendar queue by expiry (500 partitions)
+↑ STRICT, state hash on the tuple
 Projection s.k, sum_a / count AS mean
 │  ↑ STRICT
 └─ Selection max_b > 2

@@ -96,6 +96,8 @@ class StageInput(Node):
     """Whether it stands for an NRR."""
     announced: bool = False
     """Whether no tuple of it expires by itself."""
+    foreseen: bool = False
+    """Whether every tuple of it has an expiry."""
 
     @property
     def schema(self) -> Schema:

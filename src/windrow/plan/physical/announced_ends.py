@@ -33,7 +33,7 @@ from windrow.plan.nodes import (
     Union,
     Window,
 )
-from windrow.plan.nodes.window_specs import RowsWindow
+from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
 
 
 def announces_ends(node: Node) -> bool:
@@ -71,6 +71,30 @@ def expires_never(node: Node) -> bool:
             return expires_never(left)
         case Join() | MultiJoin() | Union():
             return all(map(expires_never, node.inputs))
+        case _:
+            return False
+
+
+def expires_always(node: Node) -> bool:
+    """Whether every tuple of ``node`` has an expiry, even if a negative tuple may end it earlier.
+
+    A calendar finds such tuples by their expiry; others are in no calendar.
+    """
+    match node:
+        case Window(spec=RangeWindow() | NowWindow()):
+            return True
+        case StageInput(foreseen=foreseen):
+            return foreseen
+        case Selection(input=below) | Projection(input=below):
+            return expires_always(below)
+        case DuplicateElimination(input=below):
+            return below.pattern is not UpdatePattern.STRICT and expires_always(below)
+        case Negation(form=form, left=left):
+            return form is not NegationForm.EXCEPT and expires_always(left)
+        case Join() | MultiJoin():
+            return any(map(expires_always, node.inputs))
+        case Union():
+            return all(map(expires_always, node.inputs))
         case _:
             return False
 

@@ -33,6 +33,7 @@ from windrow.plan.nodes import (
     Stamped,
     StreamKind,
     StreamScan,
+    StrictState,
     Subscribe,
     TopK,
     ToStream,
@@ -42,7 +43,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
-from windrow.plan.physical.announced_ends import announces_ends, expires_never
+from windrow.plan.physical.announced_ends import announces_ends, expires_always, expires_never
 from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import (
     HASH,
@@ -80,7 +81,10 @@ def edge_buffer(node: Node, scan: bool = False) -> BufferKind:
     """The buffer that keeps what leaves ``node``."""
     if node.pattern is UpdatePattern.STRICT and expires_never(node):
         return HASH
-    return buffer_kind(node.pattern, scan, node.edge)
+    chosen = node.edge
+    if chosen is not None and not expires_always(node):
+        chosen = replace(chosen, strict=StrictState.HASHED)
+    return buffer_kind(node.pattern, scan, chosen)
 
 
 def _text(kept: Kept) -> str | None:

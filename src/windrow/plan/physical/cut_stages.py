@@ -72,7 +72,7 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs, without_spans
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow, WindowSpec
-from windrow.plan.physical.announced_ends import expires_never
+from windrow.plan.physical.announced_ends import expires_always, expires_never
 from windrow.plan.physical.sliding_state import counts_values, merging, schema_of_summaries
 from windrow.plan.physical.stages import (
     Hashed,
@@ -359,7 +359,7 @@ class _StageBuilder:
         ordered = False  # buckets work side by side, so what they put out has no order
         leaf = StageInput(
             f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered,
-            announced=expires_never(plan), edge=plan.edge,
+            announced=expires_never(plan), foreseen=expires_always(plan), edge=plan.edge,
         )  # fmt: skip
         return _Open(number, leaf)
 
@@ -370,9 +370,9 @@ class _StageBuilder:
                 key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
             edge = self._edge(node, key)
             ordered, nrr = arrives_in_order(edge.pre), is_nrr(edge.pre)
-            announced = expires_never(node.pre)
+            ends = expires_never(node.pre), expires_always(node.pre)
             return StageInput(
-                edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr, announced,
+                edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr, *ends,
                 edge=node.pre.edge,
             )  # fmt: skip
         if isinstance(node, Projection) and key:
