@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, identity_keys, validity
+from windrow.columns.byte_forms import is_bytes
 from windrow.columns.delta import Delta
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel
@@ -67,7 +68,7 @@ def _equal_rows(
     stored: RowStore, positions: Int64s, rows: pa.RecordBatch, at: Int64s
 ) -> tuple[Int64s, Int64s]:
     """Those of the pairs of a stored row and one of ``rows`` that are equal, NULLs too."""
-    texts = [pa.types.is_string(kind) for kind in stored.schema.types]
+    texts = [is_bytes(kind) for kind in stored.schema.types]
     for index in sorted(range(len(texts)), key=texts.__getitem__):
         if not len(positions):
             break
@@ -80,7 +81,7 @@ def _equal_rows(
 
 def _equal(one: pa.Array, other: pa.Array) -> Bools:
     same: Bools
-    if pa.types.is_string(one.type):
+    if is_bytes(one.type):
         same = pc.equal(one, other).fill_null(False).to_numpy(zero_copy_only=False)
     else:
         same = identity_keys(one) == identity_keys(other)
