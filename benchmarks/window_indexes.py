@@ -12,9 +12,10 @@ once, which is timed, and the query is answered at each turn.
     9 (a)  deletion from rings over an L-INDEX
     9 (b)  the window sorted by one attribute, giving another
 
-Without an index the window is one array that is sorted by numpy at each turn. The ratio is the
-time of that over the T-INDEX's for the histogram of 1,000 values in 500 basic windows. Times are
-processor time; each way runs on one core.
+Without an index the window is one array, which is sorted by numpy or by polars at each turn, or
+counted into an array of all values. The ratio is the time of the fastest of these over that of the
+fastest index, for the histogram of 1,000 values in 500 basic windows. Times are processor time;
+each way runs on one core.
 """
 
 from __future__ import annotations
@@ -219,14 +220,16 @@ def run(sizes: Sizes) -> dict[str, Any]:
             show(found, what)
     last = deciding(sizes.shapes(sizes.histogram))
     totals = {m.way: m.total for m in measured[0] if m.shape == last}
-    ratios = {name: totals[name] / totals[OURS] for name in totals if "no index" in name}
-    say(f"histogram of {last.values} values in {last.basic_windows} basic windows, over T-INDEX:")
+    best = min((n for n in totals if "no index" not in n), key=totals.__getitem__)
+    ratios = {name: totals[name] / totals[best] for name in totals if "no index" in name}
+    say(f"histogram of {last.values} values in {last.basic_windows} basic windows, over {best}:")
     table(["", "times as long"], ratios.items())
     return {
         "sizes": asdict(sizes),
         "times": [asdict(m) for found in measured for m in found],
-        "over_t_index": ratios,
-        "ratio": ratios[RIVAL],
+        "best_index": best,
+        "over_best_index": ratios,
+        "ratio": min(ratios.values()),
     }
 
 

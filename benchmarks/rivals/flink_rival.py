@@ -1,16 +1,16 @@
 """The queries on PyFlink SQL: ``python flink_rival.py QUERY DIRECTORY SECONDS SLIDE [RESULTS]``.
 
-CSV files, because the package brings no Parquet reader; state on the heap; a sink that drops
-everything, or CSV files if results are wanted. What the job took is Flink's own net run time.
+CSV files, because the package brings no Parquet reader: two for each link, rows dealt out by
+turns, so that each of two readers has one. ``flink_jobs`` says how it is measured. Results are
+collected, and not measured, if they are asked for.
 """
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 
-from pyflink.common import Configuration
-from pyflink.table import EnvironmentSettings, TableEnvironment
+from flink_jobs import collected, environment, measure
+from pyflink.table import TableEnvironment
 
 QUERY, DIRECTORY, SECONDS, SLIDE = (
     sys.argv[1],
@@ -20,26 +20,20 @@ QUERY, DIRECTORY, SECONDS, SLIDE = (
 )
 RESULTS = sys.argv[5] if len(sys.argv) > 5 else None
 COLUMNS = "millis BIGINT, protocol STRING, size BIGINT, src STRING, dst STRING"
+PASSES = 2
 
-settings = Configuration()
-for name, value in {
-    "parallelism.default": "2",
-    "state.backend.type": "hashmap",
-    "table.exec.source.idle-timeout": "10 s",
-    "pipeline.object-reuse": "true",
-    "table.local-time-zone": "UTC",
-    "taskmanager.memory.process.size": "4g",
-}.items():
-    settings.set_string(name, value)
-environment = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(settings)
-tables = TableEnvironment.create(environment.build())
-for link in (1, 2):
-    tables.execute_sql(f"""
-        CREATE TABLE link{link} ({COLUMNS}, ts AS TO_TIMESTAMP_LTZ(millis, 3),
-            WATERMARK FOR ts AS ts)
-        WITH ('connector' = 'filesystem', 'format' = 'csv', 'csv.null-literal' = '',
-            'path' = 'file://{DIRECTORY / f"csv{link}"}')
-    """)
+
+def declare(suffix: str) -> TableEnvironment:
+    tables = environment()
+    for link in (1, 2):
+        # A millisecond is kept back: rows of one may stand in both files.
+        tables.execute_sql(f"""
+            CREATE TABLE link{link} ({COLUMNS}, ts AS TO_TIMESTAMP_LTZ(millis, 3),
+                WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND)
+            WITH ('connector' = 'filesystem', 'format' = 'csv', 'csv.null-literal' = '',
+                'path' = 'file://{DIRECTORY / f"{suffix}{link}"}')
+        """)
+    return tables
 
 
 def interval(milliseconds: int) -> str:
@@ -53,45 +47,21 @@ HOPS = f"""TABLE(HOP(TABLE link1, DESCRIPTOR(ts),
     {interval(SLIDE * 1000)}, {interval(SECONDS * 1000)}))"""
 # Times are milliseconds; both ends of a BETWEEN count, so the far end is one less.
 REACH = interval(SECONDS * 1000 - 1)
+END = "UNIX_TIMESTAMP(CAST(window_end AS STRING))"
 ANSWERS = {
-    "join": (
-        "src STRING, ldst STRING, lbytes BIGINT, rdst STRING, rbytes BIGINT",
-        f"""SELECT l.src, l.dst, l.size, r.dst, r.size FROM link1 l, link2 r
-            WHERE l.src = r.src AND l.protocol = 'telnet' AND r.protocol = 'telnet'
-            AND r.ts BETWEEN l.ts - {REACH} AND l.ts + {REACH}""",
-    ),
-    "distinct": (
-        "finish BIGINT, src STRING",
-        f"""SELECT UNIX_TIMESTAMP(CAST(window_end AS STRING)), src FROM {HOPS}
-            GROUP BY window_start, window_end, src""",
-    ),
-    "negation": (
-        "millis BIGINT, src STRING, dst STRING, size BIGINT",
-        f"""SELECT l.millis, l.src, l.dst, l.size FROM link1 l LEFT JOIN link2 r
-            ON l.src = r.src AND r.ts BETWEEN l.ts - {REACH} AND l.ts WHERE r.src IS NULL""",
-    ),
-    "group": (
-        "finish BIGINT, protocol STRING, tuples BIGINT, size BIGINT",
-        f"""SELECT UNIX_TIMESTAMP(CAST(window_end AS STRING)), protocol, COUNT(*), SUM(size)
-            FROM {HOPS} GROUP BY window_start, window_end, protocol""",
-    ),
+    "join": f"""SELECT l.src, l.dst, l.size, r.dst AS rdst, r.size AS rsize
+        FROM link1 l, link2 r
+        WHERE l.src = r.src AND l.protocol = 'telnet' AND r.protocol = 'telnet'
+        AND r.ts BETWEEN l.ts - {REACH} AND l.ts + {REACH}""",
+    "distinct": f"SELECT {END} AS e, src FROM {HOPS} GROUP BY window_start, window_end, src",
+    "negation": f"""SELECT l.millis, l.src, l.dst, l.size FROM link1 l LEFT JOIN link2 r
+        ON l.src = r.src AND r.ts BETWEEN l.ts - {REACH} AND l.ts WHERE r.src IS NULL""",
+    "group": f"""SELECT {END} AS e, protocol, COUNT(*) AS n, SUM(size) AS s
+        FROM {HOPS} GROUP BY window_start, window_end, protocol""",
 }
-shape, answer = ANSWERS[QUERY]
-with tempfile.TemporaryDirectory() as place:
-    files = f"'filesystem', 'format' = 'json', 'path' = 'file://{place}'"
-    sink = files if RESULTS else "'blackhole'"
-    tables.execute_sql(f"CREATE TABLE answer ({shape}) WITH ('connector' = {sink})")
-    done = tables.execute_sql(f"INSERT INTO answer {answer}")
-    job = done.get_job_client()
-    seconds = job.get_job_execution_result().result().get_net_runtime() / 1000
-    results = 0
-    if RESULTS:
-        lines = []
-        for path in Path(place).rglob("*"):
-            if path.is_file() and path.stat().st_size:
-                lines += [json.loads(line) for line in path.read_text().splitlines()]
-        names = [column.split()[0] for column in shape.split(", ")]
-        text = "".join(json.dumps([line.get(n) for n in names]) + "\n" for line in lines)
-        Path(RESULTS).write_text(text)
-        results = len(lines)
-print(json.dumps({"seconds": seconds, "results": results}))
+if RESULTS:
+    found = collected(declare("csv"), ANSWERS[QUERY])
+    Path(RESULTS).write_text("".join(json.dumps(row) + "\n" for row in found))
+    print(json.dumps({"results": len(found)}))
+else:
+    print(json.dumps(measure(ANSWERS[QUERY], declare("csv"), declare("tiny"), PASSES)))

@@ -127,16 +127,11 @@ def test_the_order_that_is_measured_stays_as_it_was_asked_for(buckets):
 
 
 @pytest.mark.parametrize("query", ["join", "distinct", "negation", "group"])
-def test_windrow_answers_what_the_engines_are_asked(query):
+def test_windrow_answers_what_the_engines_are_asked(query, tmp_path):
     sizes = engines.checked(engines.Sizes())
-    data = {
-        name: rows.set_column(
-            0, "ts", pc.cast(pc.multiply(rows.column("ts"), engines.APART), pa.timestamp("us"))
-        )
-        for name, rows in links(sizes.rows).items()
-    }
+    data = engines.prepare(tmp_path, sizes)
     assert engines.windrow_answer(query, data, sizes)
-    assert engines.windrow_rate(query, data, sizes) > 0
+    assert all(engines.windrow_rate(query, tmp_path, sizes, f) > 0 for f in ("parquet", "csv"))
 
 
 @pytest.mark.spark
