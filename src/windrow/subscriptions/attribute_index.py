@@ -185,17 +185,23 @@ def _within(
 
     The spans of entry ``e`` are ``first[e] .. first[e] + count[e] - 1``, in order and apart, so
     the last one that begins at or before the key is the only candidate; a negative ``count`` is
-    no condition.
+    no condition. One span, the usual number, is compared without a branch: whether a key is
+    inside is what no processor can predict.
     """
     for i in range(len(rows)):
         n = count[entries[i]]
+        row = rows[i]
+        low = first[entries[i]]
+        if n == 1:
+            key = keys[row]
+            kept[i] &= valid[row] & (lo[low] <= key) & (key <= hi[low])
+            continue
         if n < 0 or not kept[i]:
             continue
-        row = rows[i]
         if not valid[row]:
             kept[i] = False
             continue
-        key, low = keys[row], first[entries[i]]
+        key = keys[row]
         below, above = low, low + n
         while below < above:
             middle = (below + above) >> 1
