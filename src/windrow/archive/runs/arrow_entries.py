@@ -172,7 +172,7 @@ class ArrowEntries:
                 found.append(batch.take(pa.array(own)))
         return convert_batches(found, schema) if view.convert else found
 
-    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
+    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
         view = self._view(schema)
         if view.convert or len(self.batches) > 1:
             return None

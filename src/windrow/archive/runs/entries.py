@@ -59,7 +59,7 @@ class Entries(Protocol):
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows of one key."""
 
-    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
+    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
         """How kernels have any bucket, if all of them can be had in the same way."""
 
     def piece(

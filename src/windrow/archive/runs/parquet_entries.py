@@ -107,7 +107,7 @@ class ParquetEntries:
     ) -> tuple[int, int, int] | None:
         return None  # they are plain, and in memory, once they are decoded
 
-    def mapped(self, schema: pa.Schema, only: Only) -> Mapped | None:
+    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
         return None
 
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:

@@ -76,7 +76,7 @@ class ProbePlan:
         """``plain`` has the columns of ``schema`` in plain types, ``key`` is the column of keys."""
         self.schema, self.plain, self._key = schema, plain, key.name
         self._sources = sources
-        self.mapped = [run.entries.mapped(schema, only) for run, only in sources]
+        self.mapped = [run.entries.map_rows(schema, only) for run, only in sources]
         directories = [run.directory for run, _ in sources]
         self._convert = directories[0].convert_key
         self._text = directories[0].key_form == BYTES
