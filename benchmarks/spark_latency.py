@@ -8,7 +8,7 @@ and a drop is a small file, renamed into the watched directory. It is answered w
 committed a result of it. Beside the times: processor seconds per drop and memory (proportional set
 size) of the driver, the Java virtual machine and the Python workers together, and what they take
 while nothing comes. Each count of queries has a process of its own, so that none has what another
-left; warm-up drops are not counted.
+left; warm-up drops, in which Java compiles what it runs, are not counted.
 
 The rival is what ten queries cost when each is a streaming query of its own, in one session. The
 last line is the processor time per drop of those ten over that of ten in one pipeline.
@@ -47,14 +47,14 @@ class Plan:
     """``warm`` drops, then ``drops`` that count, ``pause`` seconds apart or up to 0.1 more, then
     ``idle`` seconds."""
 
-    warm: int = 6
+    warm: int = 20
     drops: int = 40
     pause: float = 0.3
     idle: float = 10.0
 
 
 FULL = {"plan": Plan(), "counts": (1, 10, 100)}
-QUICK = {"plan": Plan(warm=4, drops=12, idle=3.0), "counts": (1, 10)}
+QUICK = {"plan": Plan(warm=12, drops=12, idle=3.0), "counts": (1, 10)}
 
 
 def drop(directory: Path, number: int) -> None:

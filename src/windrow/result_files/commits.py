@@ -49,7 +49,7 @@ class Commit:
         return commit_path(directory, self.batch)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))
 
     @classmethod
     def read(cls, path: Path) -> Commit:

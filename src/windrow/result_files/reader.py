@@ -52,7 +52,12 @@ def in_order(changes: pa.Table) -> pa.Table:
     """
     if INSTANT not in changes.schema.names:
         return changes
-    instants = changes[INSTANT].cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    changes = changes.combine_chunks()
+    column = changes[INSTANT]
+    if column.null_count:
+        instants = column.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    else:
+        instants = column.to_numpy().view(np.int64)
     if (instants[1:] >= instants[:-1]).all():
         return changes
     return changes.take(pa.array(np.argsort(instants, kind="stable")))

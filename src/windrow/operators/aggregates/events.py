@@ -10,7 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import ints, ints_out, kernel, void
+from windrow.columns.kernels import (
+    flags_out,
+    int64,
+    ints,
+    ints_out,
+    kernel,
+    signs,
+    signs_out,
+    void,
+)
+from windrow.columns.time_order import time_order
 from windrow.core.thresholds import Threshold
 from windrow.operators.state.move import Move
 
@@ -28,6 +38,45 @@ def _sort_by_counting(code, starts, order):  # type: ignore[no-untyped-def]
     for i in range(len(code)):
         order[starts[code[i]]] = i
         starts[code[i]] += 1
+
+
+@kernel(
+    int64, ints, ints, ints, ints, signs,
+    ints_out, ints_out, ints_out, signs_out, ints_out, ints_out, ints_out, flags_out,
+)  # fmt: skip
+def _cut_segments(  # type: ignore[no-untyped-def]
+    order, code, time, position, sign,
+    codes, times, positions, signs_, last, groups, group_of, opening,
+):  # fmt: skip
+    """Events in their order, and what ``Events`` says of their segments, whose number it returns:
+    one pass, since most intervals are short and every call from Python takes as long as they."""
+    segments, group = 0, -1
+    for i in range(len(order)):
+        at = order[i]
+        c, t = code[at], time[at]
+        codes[i], times[i], positions[i], signs_[i] = c, t, position[at], sign[at]
+        first = i == 0 or c != codes[i - 1]
+        if first:
+            group += 1
+            groups[group] = c
+        if first or t != times[i - 1]:
+            group_of[segments], opening[segments] = group, first
+            segments += 1
+        last[segments - 1] = i
+    return segments
+
+
+@kernel(void, ints, ints, ints, ints, ints_out)
+def _add_up(change, before, last, group_of, after):  # type: ignore[no-untyped-def]
+    i, group, total = 0, -1, 0
+    for j in range(len(last)):
+        if group_of[j] != group:
+            group = group_of[j]
+            total = before[group]
+        while i <= last[j]:
+            total += change[i]
+            i += 1
+        after[j] = total
 
 
 @dataclass(frozen=True)
@@ -53,19 +102,18 @@ class Events:
     def sort(
         cls, code: Int64s, time: Int64s, position: Int64s, sign: npt.NDArray[np.int8]
     ) -> Events:
-        return cls._in_order(np.lexsort((time, code)), code, time, position, sign)
+        if not len(code):
+            return cls._in_order(np.empty(0, np.int64), code, time, position, sign)
+        by_time = time_order(time)
+        order = _order_of_codes(code[by_time], int(code.max()) + 1)
+        return cls._in_order(by_time[order], code, time, position, sign)
 
     @classmethod
     def sort_by_code(
         cls, code: Int64s, time: Int64s, position: Int64s, sign: npt.NDArray[np.int8], codes: int
     ) -> Events:
         """As ``sort``, for events that are in the order of time; codes are below ``codes``."""
-        if codes > FEW_CODES.value * len(code):
-            order = np.argsort(code, kind="stable")
-        else:
-            order = np.empty(len(code), np.int64)
-            _sort_by_counting(code, np.zeros(codes + 1, np.int64), order)
-        return cls._in_order(order, code, time, position, sign)
+        return cls._in_order(_order_of_codes(code, codes), code, time, position, sign)
 
     @classmethod
     def _in_order(
@@ -76,24 +124,32 @@ class Events:
         position: Int64s,
         sign: npt.NDArray[np.int8],
     ) -> Events:
-        code, time, position, sign = code[order], time[order], position[order], sign[order]
-        new_code = np.concatenate([[True], code[1:] != code[:-1]])
-        new_segment = new_code | np.concatenate([[True], time[1:] != time[:-1]])
-        starts = np.flatnonzero(new_segment)
-        last = np.concatenate([starts[1:] - 1, [len(code) - 1]]).astype(np.int64)
-        opening = new_code[starts]
-        return cls(
-            code, time, position, sign, last, code[starts[opening]], np.cumsum(opening) - 1, opening
-        )
+        size = len(order)
+        longs = [np.empty(size, np.int64) for _ in range(6)]
+        signs_, opening = np.empty(size, np.int8), np.empty(size, np.bool_)
+        codes, times, positions, last, groups, group_of = longs
+        count = _cut_segments(
+            order, code, time, position, sign,
+            codes, times, positions, signs_, last, groups, group_of, opening,
+        )  # fmt: skip
+        last, group_of, opening = last[:count], group_of[:count], opening[:count]
+        groups = groups[: group_of[-1] + 1 if count else 0]
+        return cls(codes, times, positions, signs_, last, groups, group_of, opening)
 
     def running(self, change: Int64s, before: Int64s) -> Int64s:
         """Per segment: ``before`` of its group plus the changes of its group up to its end."""
-        total = np.cumsum(change)
-        at_end = total[self.last]
-        opening = np.flatnonzero(self.opening)
-        starts = np.where(opening > 0, self.last[opening - 1] + 1, 0)
-        offset = total[starts] - change[starts]
-        return at_end - offset[self.group_of] + before[self.group_of]
+        after = np.empty(len(self.last), np.int64)
+        _add_up(change, before, self.last, self.group_of, after)
+        return after
+
+
+def _order_of_codes(code: Int64s, codes: int) -> Int64s:
+    """The places of codes below ``codes`` in their order, equal ones as they stand."""
+    if codes > FEW_CODES.value * len(code):
+        return np.argsort(code, kind="stable")
+    order = np.empty(len(code), np.int64)
+    _sort_by_counting(code, np.zeros(codes + 1, np.int64), order)
+    return order
 
 
 class ValueColumn(Protocol):
