@@ -100,6 +100,14 @@ TRICKY: dict[str, Script] = {
     ),
     "rstream of a relation": Script("RSTREAM(SELECT w FROM r WHERE k = 1)"),
     "every four of what comes and goes in between": Script("SELECT k, a FROM s [RANGE 2] EVERY 4"),
+    "every four of groups that never end": Script(
+        "SELECT k, COUNT(*) AS c, MIN(a) AS least, MAX(x) AS last, COUNT(DISTINCT n) AS d, "
+        "SUM(a) AS total FROM s GROUP BY k HAVING COUNT(*) > 1 EVERY 4"
+    ),
+    "every three of groups of groups of a join": Script(
+        "SELECT c, COUNT(*) AS d FROM (SELECT s.k, COUNT(*) AS c FROM s, t WHERE s.k = t.k "
+        "GROUP BY s.k) AS z GROUP BY c EVERY 3"
+    ),
     "dstream of a difference": Script(
         "DSTREAM(SELECT k FROM s [RANGE 5] EXCEPT ALL SELECT k FROM t [RANGE 3])"
     ),

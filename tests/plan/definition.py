@@ -220,5 +220,7 @@ def _grouped(plan: GroupBy, streams: Streams, now: int) -> Counter[Row]:
                     results.append(sum(known) if known else None)
                 case "MAX":
                     results.append(max(known) if known else None)
+                case "MIN":
+                    results.append(min(known) if known else None)
         held[key + tuple(results)] += 1
     return held

@@ -25,6 +25,7 @@ from windrow.plan.rules.move_across_joins import (
     push_down_negations,
 )
 from windrow.plan.rules.prune_columns import merge_projections, prune_columns
+from windrow.plan.rules.push_down_every import push_down_every
 from windrow.plan.rules.push_down_selections import push_down_selections
 from windrow.plan.rules.reshape_joins import flatten_joins, reorder_joins
 
@@ -42,6 +43,7 @@ def once(local: LocalRule) -> Callable[[Node], Node]:
 
 RULES: dict[str, Callable[[Node], Node]] = {
     "push_down_selections": push_down_selections,
+    "push_down_every": push_down_every,
     "prune_columns": prune_columns,
     "merge_projections": merge_projections,
     "optimise": optimise,

@@ -20,10 +20,12 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import FileSource
+from windrow.plan.program import compile_script
 from windrow.streams.max_timestamp import greatest_timestamp
 from windrow.streams.monitor import InputMonitor
 from windrow.tables import csv as csv_reader
 from windrow.tables import jsonlines
+from windrow.tables.csv import READ_BY_ARROW
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Rejected
 from windrow.tables.readers import read_file
@@ -417,3 +419,27 @@ def test_a_row_that_was_taken_without_its_newline_and_went_on_is_refused_in_word
         refused = [r for p in grown for r in p.rejected]
         assert [r.row for r in refused] == reasons
         assert all("may be half a row" in r.reason for r in refused)
+
+
+@pytest.mark.parametrize("kind", ["BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING",
+                                  "TIMESTAMP", "DATE"])  # fmt: skip
+def test_a_value_is_the_same_whether_arrow_reads_its_column_or_its_text(tmp_path, kind):
+    """Each text stands alone in a file, and beside one that sends all of the file the other way."""
+    texts = [
+        "1", " 1", "1\t", "+1", "-0", "0x1f", "1.5", "1e3", "1e400", "nan", "-inf", "true", "False",
+        "TRUE", " true", "2024-05-01", "2024-05-01 10:00", "2024-05-01T10:00:00Z", "3000000000",
+        "2024-05-01 10:00:00.123456", "2024-05-01 10:00:00.123456789", "2024-05-01 10:00:00+02:00",
+        " 2024-05-01 ", "", '""', '" "', "x", '"x ""y"""', "caf\xe9", "99999999999999999999",
+    ]  # fmt: skip
+    assert Type(kind) in READ_BY_ARROW
+    script = f"CREATE STREAM s (ts BIGINT, v {kind}) FROM '{tmp_path}' FORMAT csv;"
+    declaration = compile_script(script).catalog.declarations["s"]
+    for number, text in enumerate(texts):
+        found = []
+        for other in ("1,", "bad,"):
+            path = tmp_path / f"{number}.csv"
+            path.write_text(f"ts,v\n2,{text}\n{other}\n")
+            batches = list(read_file(path, declaration))
+            rows = [row for p in batches for row in p.rows.to_pylist() if row["ts"] == 2]
+            found.append((str(rows), [r for p in batches for r in p.rejected if r.row == 1]))
+        assert found[0] == found[1], text

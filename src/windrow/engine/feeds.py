@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -21,10 +21,18 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor, contents_in
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Parsed, Rejected
+from windrow.tables.read_ahead import LARGE, ReadAhead
 from windrow.tables.readers import check_whole, read_file
 
 Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
 """Told of rows of a file that are put aside."""
+
+
+Batches: TypeAlias = Generator[Parsed, None, None] | ReadAhead[Parsed]
+
+
+def _is_large(arrival: Arrival) -> bool:
+    return arrival.size - arrival.part.start >= LARGE.value
 
 
 def _ignore(_file: str, _rows: Sequence[Rejected]) -> None:
@@ -86,6 +94,7 @@ class Feed:
         self._first_pass = True
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self._wall, self._reading = wall, False
+        self._next: tuple[Arrival, Batches] | None = None
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
         files = [arrival.path for arrival in self._queue]
@@ -180,9 +189,10 @@ class Feed:
             try:
                 for _ in check_whole(arrival.path, self.declaration):
                     yield None, put_aside
-                for parsed in self._parsed(arrival):
-                    after, some = parsed.after, True
-                    yield parsed, put_aside
+                with closing(self._opened(arrival)) as batches:
+                    for parsed in batches:
+                        after, some = parsed.after, True
+                        yield self._contents_of(parsed), put_aside
             except InputError as error:
                 refusal = self._arrivals.note_failure(arrival, str(error), some=some)
                 if refusal is not None:
@@ -192,12 +202,23 @@ class Feed:
         taken.mark = self._arrivals.took(arrival, after)
         taken.end = arrival.size if after is None else after.start
 
-    def _parsed(self, arrival: Arrival) -> Iterator[Parsed]:
+    def _contents_of(self, parsed: Parsed) -> Parsed:
         if self._contents is None or not isinstance(self.monitor, RelationMonitor):
-            yield from read_file(arrival.path, self.declaration, part=arrival.part)
-            return
-        for parsed in read_file(arrival.path, self._contents, part=arrival.part):
-            yield self.monitor.initial(parsed)
+            return parsed
+        return self.monitor.initial(parsed)
+
+    def _opened(self, arrival: Arrival) -> Batches:
+        """The batches of a part; if they are many, those of the next are read meanwhile."""
+        ahead, self._next = self._next, None
+        batches = self._open(arrival) if ahead is None or ahead[0] != arrival else ahead[1]
+        following = self._queue[0] if self._queue and not self._queue[0].refused else None
+        if following is not None and _is_large(following):
+            self._next = following, self._open(following)
+        return batches
+
+    def _open(self, arrival: Arrival) -> Batches:
+        source = read_file(arrival.path, self._contents or self.declaration, part=arrival.part)
+        return ReadAhead(source) if _is_large(arrival) else source
 
     def _refuse(self, arrival: Arrival) -> None:
         with self._putting_aside(arrival) as put_aside:

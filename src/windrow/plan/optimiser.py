@@ -1,6 +1,6 @@
 """From a plan as it is bound to the cheapest equivalent that is found.
 
-Some rewritings always pay: selections and projections go down, columns that nobody needs
+Some rewritings always pay: selections, projections and EVERY go down, columns that nobody needs
 disappear. The others pay or not, depending on the data (Golab 2006, 3.5.3): where a negation
 stands, where duplicates are eliminated, in which order joins are done, and whether several of
 them are one. Those are tried one at a time, each result is estimated, and the search goes on
@@ -25,12 +25,18 @@ from windrow.plan.rules.move_across_joins import (
     push_down_negations,
 )
 from windrow.plan.rules.prune_columns import merge_projections, prune_columns
+from windrow.plan.rules.push_down_every import push_down_every
 from windrow.plan.rules.push_down_selections import push_down_selections
 from windrow.plan.rules.reshape_joins import flatten_joins, reorder_joins
 from windrow.plan.strategy import Strategy
 
 Rule = Callable[[Node], Node]
-RULES: tuple[Rule, ...] = (push_down_selections, prune_columns, merge_projections)
+RULES: tuple[Rule, ...] = (
+    push_down_selections,
+    push_down_every,
+    prune_columns,
+    merge_projections,
+)
 CHOICES: dict[str, LocalRule] = {
     "negation pulled up": pull_up_negations,
     "negation pushed down": push_down_negations,
@@ -58,7 +64,7 @@ class Alternative:
 def simplify(plan: Node) -> Node:
     """The plan after the rules that always pay, applied until none of them changes it.
 
-    It ends because predicates only move down, and columns and projections only disappear.
+    It ends because predicates and EVERY only move down, and columns and projections only disappear.
     """
     while True:
         rewritten = plan

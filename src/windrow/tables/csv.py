@@ -2,15 +2,17 @@
 
 What separates and quotes fields, and whether there is a header, the declaration may say.
 
-Every field is read as bytes and then read as its declared type a column at a time, so one bad
-value costs its own row only. A quoted empty field is an empty text where text is declared.
+Arrow reads the declared columns of a chunk as their types. If a value of it does not fit, every
+field of that chunk is read as bytes and then as its type, a column at a time, so one bad value
+costs its own row only. What Arrow accepts is part of what the second way accepts, with the same
+values. A quoted empty field is an empty text where text is declared.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,10 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
+from windrow.core.schema import Type
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
@@ -36,6 +40,11 @@ HEADER_BLOCK = 1 << 16
 """Bytes read at a time until the header has ended."""
 ENDS_LOOKED_AT = 1 << 10
 """Bytes in which a chunk usually has more than ends of rows; to strip it all copies it."""
+READ_BY_ARROW = frozenset(
+    (Type.BOOLEAN, Type.INT, Type.BIGINT, Type.FLOAT, Type.DOUBLE, Type.STRING, Type.TIMESTAMP,
+     Type.DATE)
+)  # fmt: skip
+"""Types that Arrow's converters for CSV read as a cast from text does."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -53,10 +62,13 @@ def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> 
         row = part.row
 
         def parse(chunk: Chunk) -> tuple[Parsed, int]:
-            batch, refused = _rows(chunk, len(names), options)
-            numbers = _numbers(batch.num_rows, [r.row for r in refused])
-            parsed = _enforce_types(batch, numbers, refused, declaration, places)
-            return parsed, batch.num_rows + len(refused)
+            columns, refused = _columns(chunk, len(names), places, declaration)
+            count = len(columns[0])
+            numbers = _numbers(count, [r.row for r in refused])
+            texts = _Texts(chunk, len(names), options)
+            parsed = enforce(columns, numbers, declaration, texts)
+            everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
+            return replace(parsed, rejected=everything), count + len(refused)
 
         for chunk, (parsed, count) in parse_ahead(
             chunks(read, part, _row_ends(options), BLOCK), parse
@@ -123,7 +135,8 @@ def first_row(path: Path, declaration: StreamDeclaration) -> dict[str, str | flo
     with open_part(path, WHOLE) as read:
         _pass_over(read, end)
         for chunk in chunks(read, WHOLE, _row_ends(options), BLOCK):
-            batch = _fields(chunk.data, len(names), [], options)
+            everything = dict.fromkeys(range(len(names)), pa.binary())
+            batch = _fields(chunk.data, len(names), [], options, everything)
             if batch.num_rows:
                 values = (column[0].as_py() for column in batch.columns)
                 return {name: _plain(v) for name, v in zip(names, values, strict=True)}
@@ -165,26 +178,36 @@ def _pass_over(read: Read, count: int) -> None:
         count -= len(block)
 
 
-def _rows(chunk: Chunk, width: int, options: CsvOptions) -> tuple[pa.RecordBatch, list[Rejected]]:
-    """The rows of a chunk with every field as bytes, and those that do not have the width."""
+def _columns(
+    chunk: Chunk, width: int, places: list[int], declaration: StreamDeclaration
+) -> tuple[list[pa.Array], list[Rejected]]:
+    """The declared columns of a chunk, and the rows that do not have the width."""
     if chunk.reason:
         text = chunk.refused.decode("utf-8", errors="replace")
-        return _no_fields(width), [Rejected(1, chunk.reason, text)]
+        return [pa.array([], pa.binary())] * len(places), [Rejected(1, chunk.reason, text)]
+    options, fields = options_of(declaration), zip(places, declaration.schema, strict=True)
+    types = {p: ARROW[f.type] if f.type in READ_BY_ARROW else pa.binary() for p, f in fields}
     refused: list[Rejected] = []
-    return _fields(chunk.data, width, refused, options), refused
-
-
-def _no_fields(width: int) -> pa.RecordBatch:
-    names = [str(i) for i in range(width)]
-    return pa.RecordBatch.from_arrays([pa.array([], pa.binary())] * width, names)
+    try:
+        batch = _fields(chunk.data, width, refused, options, types)
+    except pa.ArrowInvalid:  # some value, and the other way finds which
+        refused.clear()
+        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(places, pa.binary()))
+    return [batch.column(str(place)) for place in places], refused
 
 
 def _fields(
-    data: bytes, width: int, refused: list[Rejected], options: CsvOptions
+    data: bytes,
+    width: int,
+    refused: list[Rejected],
+    options: CsvOptions,
+    types: Mapping[int, pa.DataType],
 ) -> pa.RecordBatch:
+    """The columns at some places of a row, named by them; the others are not read."""
     names = [str(i) for i in range(width)]
+    kinds = {str(place): kind for place, kind in types.items()}
     if not data[:ENDS_LOOKED_AT].strip(b"\r\n") and not data.strip(b"\r\n"):
-        return _no_fields(width)
+        return _no_rows(kinds)
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
         reason = f"expected {width} fields, found {row.actual_columns}"
@@ -205,13 +228,19 @@ def _fields(
             invalid_row_handler=refuse,
         ),
         convert_options=arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.binary()),
+            column_types=kinds,
+            include_columns=list(kinds),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
     )
-    return table.combine_chunks().to_batches()[0] if table.num_rows else _no_fields(width)
+    return table.combine_chunks().to_batches()[0] if table.num_rows else _no_rows(kinds)
+
+
+def _no_rows(kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    arrays = [pa.array([], kind) for kind in kinds.values()]
+    return pa.RecordBatch.from_arrays(arrays, list(kinds))
 
 
 def _numbers(count: int, invalid: list[int]) -> Int64s:
@@ -226,22 +255,17 @@ def _numbered_from(parsed: Parsed, before: int) -> Parsed:
     return replace(parsed, numbers=parsed.numbers + before, rejected=rejected)
 
 
-def _enforce_types(
-    batch: pa.RecordBatch,
-    numbers: Int64s,
-    refused: list[Rejected],
-    declaration: StreamDeclaration,
-    places: list[int],
-) -> Parsed:
-    def texts(positions: Int64s) -> list[str]:
-        rows = batch.take(pa.array(positions))
-        columns = [column.to_pylist() for column in rows.columns]
-        options = options_of(declaration)
-        return [_line(fields, options) for fields in zip(*columns, strict=True)]
+class _Texts:
+    """The rows of a chunk as they were written; they are parsed once more when somebody asks."""
 
-    parsed = enforce([batch.column(p) for p in places], numbers, declaration, texts)
-    everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
-    return replace(parsed, rejected=everything)
+    def __init__(self, chunk: Chunk, width: int, options: CsvOptions) -> None:
+        self.chunk, self.width, self.options = chunk, width, options
+
+    def __call__(self, positions: Int64s) -> list[str]:
+        everything = dict.fromkeys(range(self.width), pa.binary())
+        batch = _fields(self.chunk.data, self.width, [], self.options, everything)
+        columns = [column.to_pylist() for column in batch.take(pa.array(positions)).columns]
+        return [_line(fields, self.options) for fields in zip(*columns, strict=True)]
 
 
 def _line(fields: tuple[bytes | None, ...], options: CsvOptions) -> str:

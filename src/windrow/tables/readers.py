@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,7 @@ def read_file(
     declaration: StreamDeclaration,
     rows_per_batch: int | None = None,
     part: Part = WHOLE,
-) -> Iterator[Parsed]:
+) -> Generator[Parsed, None, None]:
     """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
 
     Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.

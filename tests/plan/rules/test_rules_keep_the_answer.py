@@ -43,6 +43,9 @@ QUERIES = [
     "SELECT k FROM (Dstream(SELECT k, a FROM s [ROWS 2])) WHERE a > 1",
     "SELECT k FROM (Rstream(SELECT k, a FROM s [RANGE 2]) EVERY 2) WHERE a = 1",
     "SELECT k FROM (SELECT k, a FROM s [RANGE 2] EVERY 3) WHERE a > 0",
+    "SELECT k, COUNT(*) AS n, MIN(a), SUM(b) FROM s GROUP BY k HAVING SUM(a) > 1 EVERY 2",
+    "SELECT n, COUNT(*) FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) GROUP BY n EVERY 3",
+    "SELECT s.k, MAX(t.c), COUNT(DISTINCT s.a) FROM s, t WHERE s.k = t.k GROUP BY s.k EVERY 2",
     (
         "SELECT a FROM (SELECT k, a, b FROM s [RANGE 2] UNION ALL SELECT k, c, c FROM t [RANGE 3]) "
         "WHERE b > 0"

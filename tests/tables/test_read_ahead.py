@@ -1,0 +1,63 @@
+"""What a thread reads ahead comes in order, errors in their place, and ends when it is closed."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from windrow.tables.read_ahead import AHEAD, ReadAhead
+
+
+@pytest.mark.parametrize("count", [0, 1, AHEAD, 20])
+def test_items_come_in_their_order(count):
+    found = ReadAhead(n + 1 for n in range(count))
+    assert list(found) == [n + 1 for n in range(count)]
+    assert next(found, None) is None
+
+
+def test_it_reads_before_it_is_asked_and_no_more_than_may_wait():
+    read, enough = [], threading.Event()
+
+    def source():
+        for n in range(1, 20):
+            read.append(n)
+            if n == AHEAD:
+                enough.set()
+            yield n
+
+    found = ReadAhead(source())
+    assert enough.wait(60)
+    assert next(found) == 1
+    found.close()
+    assert len(read) <= AHEAD + 1
+
+
+def test_an_error_comes_after_what_was_read_before_it():
+    def source():
+        yield from (1, 2)
+        raise OSError("gone")
+
+    found, seen = ReadAhead(source()), []
+    with pytest.raises(OSError, match="gone"):
+        seen.extend(found)
+    assert seen == [1, 2]
+    assert next(found, None) is None
+
+
+def test_to_close_it_ends_the_source_and_its_thread():
+    ended = threading.Event()
+
+    def source():
+        try:
+            while True:
+                yield threading.current_thread()
+        finally:
+            ended.set()
+
+    found = ReadAhead(source())
+    thread = next(found)
+    found.close()
+    assert ended.is_set()
+    assert not thread.is_alive()
+    assert next(found, None) is None
