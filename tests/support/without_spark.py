@@ -22,12 +22,15 @@ from tests.support.runs import ignore
 from windrow.engine.progress import Report
 from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 
 CORES = 2
 
 
-def run_without_spark(catalog: Catalog, checkpoint: Path, files: int = 1) -> Report:
+def run_without_spark(
+    catalog: Catalog, checkpoint: Path, files: int = 1, schedule: ScheduleOptions | None = None
+) -> Report:
     """As ``windrow run --once`` does, with so many files of each stream in a micro-batch."""
     from windrow.spark.run.spark_job import Feed  # noqa: PLC0415 - loads PySpark
     from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
@@ -35,7 +38,7 @@ def run_without_spark(catalog: Catalog, checkpoint: Path, files: int = 1) -> Rep
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Pipeline, "_start", _start)
-        feed = Feed(once=True, files=files)
+        feed = Feed(once=True, files=files, schedule=schedule)
         session: Any = _Session
         runtime = OnSpark(session, checkpoint, Strategy.UPA, feed)
         return run(catalog, runtime, once=True, on_progress=ignore)

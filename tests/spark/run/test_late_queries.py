@@ -13,6 +13,7 @@ from tests.spark.scripts import compiled, net_changes, write_streams
 from tests.support.without_spark import run_without_spark
 from windrow.core.errors import WindrowError
 from windrow.plan.catalog import Catalog
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
 from windrow.spark.stage.state_files import StateCommits
 
@@ -140,3 +141,79 @@ def test_a_second_execute_joins_the_running_pipeline_and_answers_as_embedded(spa
     assert found[0][1:] == (9, 29)
     (home,) = map(read_pipeline, pipeline_directories(tmp_path))
     assert home.members == ("held", "sums", "longer")
+
+
+@pytest.mark.parametrize("policy", ["conservative", "late-pending"])
+def test_a_group_with_a_schedule_is_joined_when_the_script_starts_again(tmp_path, policy):
+    write_streams(tmp_path, files=FILES, rows=120)
+    moved = files_apart(tmp_path, 3)
+    query = "SELECT k, {}(v) AS t FROM a [RANGE {} SLIDE {}] GROUP BY k"
+    first = {"one": query.format("SUM", 40, 5), "two": query.format("MAX", 20, 10)}
+    more = {"three": query.format("SUM", 20, 5), "four": query.format("MAX", 20, 20)}
+    late = compiled(tmp_path, {**first, **more}, "first")
+    early = compiled(tmp_path, {**first, **more}, "whole")
+    schedule, checkpoint = ScheduleOptions.of(policy, 1000), tmp_path / "checkpoint"
+    run_without_spark(compiled(tmp_path, first, "first"), checkpoint, 1, schedule)
+    run_without_spark(early, tmp_path / "other", 1, schedule)
+    bring_back(moved)
+    report = run_without_spark(late, checkpoint)  # which keeps its schedule
+    run_without_spark(early, tmp_path / "other")
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    assert len(home.present) == 1, "it is one job"
+    assert {query.name: query.complete_from for query in report.queries} == dict.fromkeys(
+        [*first, *more]
+    )
+    assert all(query.lateness is not None for query in report.queries)
+    for name, text in {**first, **more}.items():
+        found, whole = net_changes(late, name), net_changes(early, name)
+        begins = 0 if name in first else min(found)
+        slide = int(text.split("SLIDE ")[1].split("]")[0])
+        assert begins % slide == 0
+        upto: Counter[str] = Counter()
+        for bag in (bag for t, bag in whole.items() if t <= begins):
+            upto.update(bag)
+        assert found.get(begins, Counter()) == Counter({row: n for row, n in upto.items() if n})
+        after = {t: bag for t, bag in found.items() if t > begins}
+        assert after == {t: bag for t, bag in whole.items() if t > begins}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("options", [{}, {"max_delay": 60}])
+def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read(
+    spark, tmp_path, options
+):
+    query = "SELECT k, {} AS t FROM s [RANGE {} SLIDE {}] GROUP BY k"
+    first = f"""
+        CREATE STREAM s (ts BIGINT, k INT, v BIGINT);
+        CREATE QUERY one AS {query.format("SUM(v)", 20, 5)};
+        CREATE QUERY two AS {query.format("MAX(v)", 10, 5)};
+    """
+    more = f"""
+        CREATE QUERY three AS {query.format("SUM(v)", 10, 10)};
+        CREATE QUERY four AS {query.format("MIN(v)", 15, 5)};
+    """
+    found = []
+    for place in ({}, {"spark": spark, "checkpoint": tmp_path}):
+        with windrow.connect(**place, **options) as db:
+            handles = [*db.execute(first)]
+            for start in range(1, 50, 7):
+                ts = list(range(start, start + 7))
+                db.push("s", {"ts": ts, "k": [t % 3 for t in ts], "v": [t * t % 11 for t in ts]})
+                if start == 8:
+                    handles += db.execute(more)
+                if start == 22:
+                    gone = [handles.pop(1).changes().to_pylist()]
+                    db.execute("DROP QUERY two")
+            db.advance(to=49)
+            whole = [handle.complete_from or 0 for handle in handles]
+            said = [*gone, *(handle.changes().to_pylist() for handle in handles)]
+            rows = [
+                sorted(str(change) for change in changes if change["instant"] > first)
+                for first, changes in zip([0, *whole], said, strict=True)
+            ]
+            found.append((rows, whole))
+    assert found[0] == found[1]
+    assert found[0][1] == [0, 0, 30]
+    assert all(found[0][0])
+    (home,) = map(read_pipeline, pipeline_directories(tmp_path))
+    assert len(home.members) == 1

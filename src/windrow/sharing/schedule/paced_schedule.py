@@ -147,10 +147,10 @@ class PacedSchedule:
 
     def load(self, saved: Mapping[str, Any]) -> None:
         """Go on where a schedule was that has been saved; queries that it has not are on time."""
-        self.now = saved["now"]
-        if self.now is None:
+        if saved["now"] is None:
             return
-        self._follow_grid(self.now)
+        self.now = None  # so that all are taken to have been answered
+        self._follow_grid(saved["now"])
         known = {name: found for name, found in saved["queries"].items() if name in self.tasks}
         for s, scheduler in self._schedulers.items():
             own = {name: found for name, found in known.items() if self.tasks[name][0] == s}

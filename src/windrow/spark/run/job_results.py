@@ -286,6 +286,13 @@ class MemberResults(JobResults):
         self._first = first
         self._earlier = {n: published_results(self._own_place(n)).totals.rows_out for n in self.own}
 
+    def go_on_from(self, other: MemberResults) -> None:
+        """Be where the results of the group with other queries were."""
+        self._first, self._earlier = other._first, dict(other._earlier)
+        self._shared = {n: t for n, t in other._shared.items() if n in self.group.members}
+        self.own = {n: into for n, into in self.own.items() if n not in self._shared}
+        self._drained = dict(other._drained)
+
     def for_console(self, after: int, upto: int) -> Iterator[tuple[QueryDeclaration, pa.Table]]:
         if any(on_console(query) for query in self.group.members.values()):
             for number, changes in self.kept_changes(after, upto).parts():

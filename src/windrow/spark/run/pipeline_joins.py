@@ -80,8 +80,6 @@ class PipelineJoins:
     def _join_running(self, new: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:
         found: Places = {}
         for pipeline in running if new else ():
-            if self.inputs is not None and self._has_deliveries(new, self.inputs):
-                pipeline.catch_up()  # so that it joins after all that was pushed before it
             with pipeline.pause():
                 moment = moment_of(pipeline.home, pipeline.going)
                 for name, job in new.items():
@@ -90,7 +88,6 @@ class PipelineJoins:
                         fill = self.fill_for(job, moment, pipeline.going)
                     if fill is not None:
                         found[name] = pipeline, pipeline.let_in(job, fill.write())
-            pipeline.go_on()
         for name in found if self.inputs is not None else ():
             assert self.inputs is not None
             self._deliver_nothing(new[name], self.inputs)
@@ -114,10 +111,6 @@ class PipelineJoins:
             if not isinstance(declared, RelationDeclaration)
         )
         return fill if pushed else None
-
-    def _has_deliveries(self, new: Mapping[str, SparkJob], inputs: InboxInputs) -> bool:
-        names = {name for job in new.values() for name in job.streams}
-        return any(inputs.inbox(name).next for name in names)
 
     def _deliver_nothing(self, job: SparkJob, inputs: InboxInputs) -> None:
         """Let there be a micro-batch, by word that an instant is closed which was closed before."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
 from windrow.core.time import Stopwatch, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
 from windrow.object_store.object_path import path_of
@@ -200,6 +200,19 @@ def job_of_group(group: Group) -> Job:
     synopses = shared if isinstance(shared, SharedSynopses) else None
     selection = shared if isinstance(shared, SharedSelection) else None
     return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
+
+
+def refuse_replacing(queries: Iterable[QueryDeclaration], leaving: Collection[str]) -> None:
+    """Refuse queries under the lower-case names of those that are dropped in the same script."""
+    for query in queries:
+        if query.name.lower() in leaving:
+            raise StateError(
+                "on Spark the state of a query in the checkpoint belongs to its name",
+                where=f"query {query.name}",
+                expected="another name for another query",
+                found="OR REPLACE",
+                remedy=f"write DROP QUERY {query.name}, and CREATE QUERY with another name",
+            )
 
 
 def need_sources(jobs: Iterable[Job], catalog: Catalog) -> None:

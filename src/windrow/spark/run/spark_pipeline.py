@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
-from itertools import zip_longest
+from functools import partial
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +23,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import StateError, WindrowError
-from windrow.result_files.publication import publish_together
 from windrow.spark.active_session import active
 from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
@@ -39,16 +36,16 @@ from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.pipeline_plan import WATCHING, PipelinePlan
+from windrow.spark.run.publish_results import ResultPublisher
 from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.sink.file_delivery import merge
 from windrow.spark.source.file_source import (
     WindrowSource,
 )
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
-from windrow.spark.stage.level_task import HANDS, TaskReport
+from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits
 
@@ -81,7 +78,7 @@ class Pipeline:
         self._exchange = home.exchange if on_one_machine(session) else None
         self._commits = StateCommits(home.state)
         self.recorder = RunRecorder(home.directory)
-        self._working = threading.Lock()
+        self._working = threading.RLock()  # who pauses it may look at it
         self._streaming: StreamingQuery | None = None
         self._prepared = self._cut_off = False
         self._going = set(jobs)
@@ -95,6 +92,7 @@ class Pipeline:
             },
         )
         self.published: dict[int, int] = {}
+        self._publisher = ResultPublisher()
         self._hooks: dict[int, list[Callable[[], None]]] = {}
         self.on_prepared: list[Callable[[], None]] = []
 
@@ -336,7 +334,7 @@ class Pipeline:
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
             noted.add(found, batches.read)
-            self._publish(batch, found)
+            self._publisher.publish(self.jobs, batch, found)
             self.published |= dict.fromkeys(found, batch)
             for hook in (hook for number in found for hook in self._hooks.get(number, ())):
                 hook()
@@ -386,28 +384,6 @@ class Pipeline:
         return found or WindrowError(
             "the query failed", where=f"query {name}", found=f"{kind}: {message}"
         )
-
-    def _publish(self, batch: int, found: Mapping[int, list[Report]]) -> None:
-        """The results of all jobs, side by side; where one's come in order, step by step."""
-        if len(found) == 1:
-            ((number, reports),) = found.items()
-            lists = [self.jobs[number].results.publications(batch, reports)]
-        else:
-            lists = list(self._hands.map(
-                lambda number: self.jobs[number].results.publications(batch, found[number]), found
-            ))  # fmt: skip
-        for together in zip_longest(*lists, fillvalue=()):
-            publications = merge(publication for part in together for publication in part)
-            if len(publications) > 1:
-                publish_together(publications, self._hands.map)
-            else:
-                publish_together(publications)
-
-    @cached_property
-    def _hands(self) -> ThreadPoolExecutor:
-        """What publishes side by side, as long as there is the pipeline; threads start when they
-        are needed and cost nothing when they are not."""
-        return ThreadPoolExecutor(HANDS, "windrow-publishing")
 
 
 def _title(names: list[str]) -> str:

@@ -32,6 +32,8 @@ from windrow.spark.checkpoint.saved_windows import (
     saved_windows,
 )
 from windrow.spark.run.change_consumers import BatchHook, Consuming
+from windrow.spark.run.job_results import MemberResults
+from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
 from windrow.spark.stage.state_files import Version
@@ -69,6 +71,26 @@ class SparkRun:
         self._before = self._totals = known.totals
         self._first = self._last = known.last
         self._results.begin(self._first)
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """In which it runs."""
+        return self._pipeline
+
+    @property
+    def directory(self) -> str:
+        """The job's directory in the checkpoint, by which pipelines know it."""
+        return self._spark_job.name
+
+    def follow(self, job: SparkJob) -> None:
+        """Go on with other members of the same group, while the pipeline pauses."""
+        new = job.results
+        assert isinstance(new, MemberResults)
+        assert isinstance(self._results, MemberResults)
+        new.go_on_from(self._results)
+        self._pipeline.grow({self._number: job})
+        self._going |= job.job.members.keys() - self.job.members.keys()
+        self._spark_job, self.job, self._results = job, job.job, new
 
     # How it runs
 
@@ -228,7 +250,7 @@ class SparkRun:
             self._consumers[number] = Consuming(
                 partial(self._parts, number),
                 self._last_committed,
-                partial(self._results.forget, number),
+                partial(self._forget, number),
                 self.start,
                 partial(self._hook, number),
             )
@@ -244,6 +266,9 @@ class SparkRun:
 
     def _parts(self, number: int, after: int) -> Iterator[tuple[int, pa.Table]]:
         return self._results.parts(number, after)
+
+    def _forget(self, number: int, drained: int) -> None:
+        self._results.forget(number, drained)
 
     def _last_committed(self) -> int:
         return max(self._last, self._pipeline.published.get(self._number, -1))

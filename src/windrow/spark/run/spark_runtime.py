@@ -9,7 +9,7 @@ themselves.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,19 +28,21 @@ from windrow.plan.catalog import (
     QueryDeclaration,
 )
 from windrow.plan.jobs import Job, job_of_archive, job_of_query
+from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.query_table import refuse_late
 from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
-from windrow.spark.checkpoint.query_groups import Group, groups_of
+from windrow.spark.checkpoint.query_groups import groups_of
 from windrow.spark.checkpoint.script_record import keep_schedule, write_script
 from windrow.spark.run.frame_input import check_frame
 from windrow.spark.run.inbox_deliveries import deliveries
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.open_checkpoint import OpenCheckpoint
 from windrow.spark.run.pipeline_joins import PipelineJoins
+from windrow.spark.run.running_groups import RunningGroups
 from windrow.spark.run.session import (
     refuse_private_checkpoint,
 )
@@ -50,6 +52,7 @@ from windrow.spark.run.spark_job import (
     job_of_group,
     join_tables,
     need_sources,
+    refuse_replacing,
     refuse_tables_apart,
 )
 from windrow.spark.run.spark_pipeline import Pipeline
@@ -95,10 +98,12 @@ class OnSpark:
         self.runs: list[SparkRun] = []
         self.pipelines: list[Pipeline] = []
         self.frames: dict[str, DataFrame] = {}
-        self._groups: dict[str, Group] = {}
+        self._groups = RunningGroups(self._directory, self.strategy)
         self._session: SparkSession | None = None
+        self._catalog = Catalog()
         self._leaving: frozenset[str] = frozenset()
         self._starts = StartsInTurn()
+        self._pauses = ExitStack()
 
     @property
     def _own_quarantine(self) -> Path:
@@ -113,15 +118,17 @@ class OnSpark:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """Whatever fails within leaves everything as it was."""
-        runs, pipelines = [*self.runs], [*self.pipelines]
+        runs, pipelines = {run: {*run.job.members} for run in self.runs}, [*self.pipelines]
         try:
-            with self._checkpoint.all_or_nothing(), self.inputs.all_or_nothing():
+            with self._checkpoint.all_or_nothing(), self.inputs.all_or_nothing(), self._pauses:
                 yield
         except BaseException:
             for run in self.runs:
                 if run not in runs:
                     run.withdraw(pipelines)
-            self.runs, self.pipelines = runs, pipelines
+                elif joined := run.job.members.keys() - runs[run]:
+                    self._go_on_without(run, joined)
+            self.runs, self.pipelines = [*runs], pipelines
             self._leaving = frozenset()
             raise
         self._let_go()
@@ -148,17 +155,18 @@ class OnSpark:
                 run.stop(number)
             if len(gone) == len(run.job.members):
                 self.runs.remove(run)
+            elif gone and run.job.synopses is not None:
+                self._go_on_without(run, gone)
 
-    def _refuse_replacing(self, queries: Iterable[QueryDeclaration]) -> None:
-        for query in queries:
-            if query.name.lower() in self._leaving:
-                raise StateError(
-                    "on Spark the state of a query in the checkpoint belongs to its name",
-                    where=f"query {query.name}",
-                    expected="another name for another query",
-                    found="OR REPLACE",
-                    remedy=f"write DROP QUERY {query.name}, and CREATE QUERY with another name",
-                )
+    def _go_on_without(self, run: SparkRun, gone: Collection[int]) -> None:
+        """Let a group go on without some queries: what others read stays."""
+        with run.pipeline.pause():
+            group = self._groups.without(run, gone)
+            job = job_of_group(group)
+            self._groups.known[job.name] = group
+            assert self._session is not None
+            run.follow(self._spark_job(self._session, job, self._catalog))
+        run.pipeline.go_on()
 
     def jobs(
         self,
@@ -167,11 +175,16 @@ class OnSpark:
         catalog: Catalog,
     ) -> Sequence[Job]:
         """As the checkpoint has them: a query stays in the group in which its state is."""
-        self._refuse_replacing(queries)
+        refuse_replacing(queries, self._leaving)
         schedule = keep_schedule(self._directory, self._feed.schedule)
-        found = groups_of(queries, self._directory, self.strategy, schedule, joining=True)
-        groups = {group.declaration.name: group for group in found}
-        self._groups.update(groups)
+        if self.pipelines:
+            self._work_off(queries)
+        grown = self._groups.grow(self.runs, queries, self._pauses)
+        together = {query.name for group in grown for query in group.members.values()}
+        left = [query for query in queries if query.name not in together]
+        found = groups_of(left, self._directory, self.strategy, schedule, joining=True)
+        groups = {group.declaration.name: group for group in (*grown, *found)}
+        self._groups.known.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
             *(job_of_group(group) for group in groups.values()),
@@ -179,9 +192,19 @@ class OnSpark:
             *map(job_of_archive, archives),
         ]
 
+    def _work_off(self, queries: Sequence[QueryDeclaration]) -> None:
+        """Let pipelines come to where their streams are that new queries read too."""
+        scans = (node for query in queries for node in walk(query.plan))
+        names = {n.name.lower() for n in scans if isinstance(n, StreamScan | RelationScan)}
+        if any(self.inputs.inbox(n).next for n in names if n in self.inputs.monitors):
+            for pipeline in self.pipelines:
+                if pipeline.going:
+                    pipeline.catch_up()
+
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[SparkRun]:
         """The jobs, ready to run; results of others are refused before anything is touched."""
-        started = {member.name for job in jobs for member in job.members.values()}
+        known = {member.name for run in self.runs for member in run.job.members.values()}
+        started = {member.name for job in jobs for member in job.members.values()} - known
         refuse_late(started, catalog.queries)
         writing = result_directories(q for q in catalog.queries if q.name in started)
         places = list(dict.fromkeys(writing))
@@ -205,7 +228,7 @@ class OnSpark:
             if died is None:
                 raise
             raise died from failure
-        self.runs += runs
+        self.runs += [run for run in runs if run not in self.runs]
         if self._feed.live:
             self._open_files(catalog)
         return runs
@@ -215,6 +238,7 @@ class OnSpark:
     ) -> list[SparkRun]:
         """Pipelines for the jobs, and what looks at each of these."""
         found = {job.name: job for job in (self._spark_job(session, j, catalog) for j in jobs)}
+        grown = {run: found.pop(name) for run in self.runs if (name := run.directory) in found}
         join_tables(found.values(), runs_of(self._directory))
         joins = PipelineJoins(
             self._directory, self.inputs if self._feed.live else None, self.frames
@@ -243,12 +267,18 @@ class OnSpark:
             self.pipelines.append(pipeline)
             for name, number in numbers.items():
                 runs[name] = SparkRun(pipeline, number, self.inputs.refusals)
+        for run, job in grown.items():
+            run.follow(job)
+        self._catalog = catalog
         write_script(self._directory, catalog, self.strategy)
         self._checkpoint.push()  # before anything is published
-        return [runs[name] for name in found]
+        self._pauses.close()
+        for pipeline in self.pipelines:
+            pipeline.go_on()
+        return [*(runs[name] for name in found), *grown]
 
     def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
-        group = self._groups[job.name] if job.is_shared else None
+        group = self._groups.known[job.name] if job.is_shared else None
         directory = self._directory / job.name if group is None else group.directory
         return SparkJob(session, job, catalog, directory, self.strategy, group)
 

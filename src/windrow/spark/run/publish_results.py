@@ -1,0 +1,41 @@
+"""The results of a micro-batch, published: those of all jobs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import zip_longest
+
+from windrow.result_files.publication import publish_together
+from windrow.spark.run.spark_job import SparkJob
+from windrow.spark.sink.file_delivery import merge
+from windrow.spark.stage.level_task import HANDS
+from windrow.spark.stage.stage_task import Report
+
+
+class ResultPublisher:
+    """Threads start when they are needed, stay as long as the pipeline, and cost nothing when they
+    are not."""
+
+    def publish(
+        self, jobs: Mapping[int, SparkJob], batch: int, found: Mapping[int, Sequence[Report]]
+    ) -> None:
+        """The results of all jobs, side by side; where one's come in order, step by step."""
+        if len(found) == 1:
+            ((number, reports),) = found.items()
+            lists = [jobs[number].results.publications(batch, reports)]
+        else:
+            lists = list(self._hands.map(
+                lambda number: jobs[number].results.publications(batch, found[number]), found
+            ))  # fmt: skip
+        for together in zip_longest(*lists, fillvalue=()):
+            publications = merge(publication for part in together for publication in part)
+            if len(publications) > 1:
+                publish_together(publications, self._hands.map)
+            else:
+                publish_together(publications)
+
+    @cached_property
+    def _hands(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(HANDS, "windrow-publishing")

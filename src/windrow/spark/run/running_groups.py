@@ -1,0 +1,54 @@
+"""The groups of queries of a connection on Spark that run over shared synopses: who comes and goes.
+
+A query that comes joins a group between two micro-batches (Golab 2006, 8.2), as one that is new to
+a checkpoint does (``windrow.spark.checkpoint.query_groups``), and one that goes leaves what others
+read. The pipeline pauses until it runs with the group as it is then: rows that a micro-batch took
+in between would be summarised for those that were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.query_groups import Group, groups_of, with_new_queries
+from windrow.spark.checkpoint.script_record import keep_schedule
+from windrow.spark.run.spark_run import SparkRun
+
+
+class RunningGroups:
+    """See the module. ``known`` are the groups by the names of their jobs."""
+
+    def __init__(self, directory: Path, strategy: Strategy) -> None:
+        self._directory, self._strategy = directory, strategy
+        self.known: dict[str, Group] = {}
+
+    def grow(
+        self, runs: Sequence[SparkRun], queries: Sequence[QueryDeclaration], pauses: ExitStack
+    ) -> list[Group]:
+        """The groups with those of the queries that join them; their pipelines pause from now on.
+
+        A query answers after the last instant of which a group has seen rows.
+        """
+        free, found = [*queries], []
+        for run in runs if self._strategy is Strategy.UPA else ():
+            if run.job.synopses is None or not free:
+                continue
+            before = self.known[run.job.name]
+            pauses.enter_context(run.pipeline.pause())
+            group = with_new_queries(before, free)
+            if group is not before:
+                found.append(group)
+                together = {query.name for query in group.members.values()}
+                free = [query for query in free if query.name not in together]
+        return found
+
+    def without(self, run: SparkRun, gone: Collection[int]) -> Group:
+        """The group of a run without some members, whose seats stay empty."""
+        members = [m.query for n, m in run.job.members.items() if n not in gone]
+        schedule = keep_schedule(self._directory, None)
+        (group,) = groups_of(members, self._directory, self._strategy, schedule)
+        return group
