@@ -21,41 +21,21 @@ of a synopsis. State: a summary for each predicate, sub-window and group that oc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Bools, Int64s
-from windrow.columns.delta import Delta, batch_of, concat
+from windrow.columns.arrays import Int64s
+from windrow.columns.delta import Delta, concat
 from windrow.columns.evaluate import SelectionMasks, evaluate
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
-from windrow.operators.aggregates.counter_scans import (
-    AskedWindows,
-    CounterValue,
-    ScannedWindows,
-    scan_counters,
-)
-from windrow.operators.aggregates.replaced_rows import differ
-from windrow.operators.aggregates.shared_reads import (
-    AskedRows,
-    DueRows,
-    Executions,
-    Form,
-    Probe,
-    ReadAggregate,
-    Source,
-    SourceValues,
-    TouchedRows,
-    number_ranges,
-    row_offsets,
-    split_halves,
-)
-from windrow.operators.aggregates.shared_values import CountValue, Pair
+from windrow.operators.aggregates.form_rows import FormRows
+from windrow.operators.aggregates.shared_reads import Executions, Form, Probe, Source, TouchedRows
+from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below
 from windrow.operators.state.predicate_store import COUNTERS, PredicateStore, Touched
 from windrow.plan.expressions import Expression
@@ -236,8 +216,9 @@ class SharedAggregation:
         return TouchedRows(probe, time, earlier, group, starts, lengths)
 
     def _answer(self, rows: TouchedRows) -> Delta:
-        values = [self._read(source, rows) for source in self.sources]
-        parts = [self._changes_of(form, values, rows) for form in self.forms]
+        values = [read_source(source, rows, self.stores, self._windows) for source in self.sources]
+        made = self._form_rows
+        parts = [made.changes_of(form, values, rows) for form in self.forms]
         # Within an instant what goes stands before what comes.
         return concat([pair[side] for side in (0, 1) for pair in parts], self.schema)
 
@@ -254,8 +235,8 @@ class SharedAggregation:
         rows = self._by_probe(found)
         if rows is None:
             return self._nothing.rows
-        values = [self._read(source, rows) for source in self.sources]
-        shown = [self._answer_of(form, values, rows) for form in self.forms]
+        values = [read_source(source, rows, self.stores, self._windows) for source in self.sources]
+        shown = [self._form_rows.answer_of(form, values, rows) for form in self.forms]
         return concat(shown, self.schema).rows
 
     def answers_at(self, times: Int64s) -> Delta:
@@ -270,173 +251,13 @@ class SharedAggregation:
         rows = self._by_probe(found)
         if rows is None:
             return self._nothing
-        values = [self._read(source, rows) for source in self.sources]
-        return concat([self._answer_of(form, values, rows) for form in self.forms], self.schema)
+        values = [read_source(source, rows, self.stores, self._windows) for source in self.sources]
+        shown = [self._form_rows.answer_of(form, values, rows) for form in self.forms]
+        return concat(shown, self.schema)
 
-    def _read(self, source: Source, rows: TouchedRows) -> SourceValues | None:
-        """Sizes of groups and aggregates, at the executions before the instants and at them."""
-        due = [p for p in source.probes if rows.lengths[p]]
-        if not due:
-            return None
-        offsets = row_offsets(due, rows.lengths)
-        at = number_ranges(rows.starts[due], rows.lengths[due])
-        count, probe = len(at), rows.probe[at]
-        until, groups, windows = rows.time[at], rows.group[at], self._windows[probe]
-        earlier = rows.earlier[at]
-        sizes = CountValue()
-        sizes.begin(2 * count)
-        wanted = [self._begin(a, offsets, rows.lengths, count) for a in source.aggregates]
-        signed = [(s, 1) for s in source.added] + [(s, -1) for s in source.subtracted]
-        for number, sign in signed:
-            store = self.stores[number]
-            place, codes = store.cells_of(groups)
-            here = slice(None) if place is None else place
-            words = store.probe_sums(codes, windows[here], until[here], earlier[here])
-            hi = np.concatenate([earlier[here], until[here]])
-            lo, codes = hi - _twice(windows[here]), _twice(codes)
-            place = None if place is None else np.concatenate([place, place + count])
-            sizes.add(place, words, sign)
-            for a, asked in zip(source.aggregates, wanted, strict=True):
-                if asked is not None and not isinstance(a.value, CounterValue):
-                    chosen = asked.choose(place)
-                    column, to = a.places[number], asked.places(place)
-                    if a.extreme:
-                        found = store.probe_extreme(column, codes[chosen], lo[chosen], hi[chosen])
-                    else:
-                        found = words[chosen, column : column + a.width]
-                    a.value.add(to, found, sign)
-        scanned: Iterator[ScannedWindows] = iter(())
-        if self.counted:
-            until = np.concatenate([earlier, until])
-            after = until - _twice(windows)
-            scanned = self._scan(source, wanted, _twice(groups), after, until)
-        read: list[tuple[Mapping[int, int], Pair] | None] = []
-        for a, asked in zip(source.aggregates, wanted, strict=True):
-            if asked is None:
-                read.append(None)
-                continue
-            value = a.value
-            found = value.read(next(scanned)) if isinstance(value, CounterValue) else value.read()
-            read.append((asked.offsets, split_halves(found.cast(a.kind))))
-        return SourceValues(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
-
-    def _scan(
-        self,
-        source: Source,
-        wanted: Sequence[AskedRows | None],
-        groups: Int64s,
-        after: Int64s,
-        until: Int64s,
-    ) -> Iterator[ScannedWindows]:
-        """What counters say of the windows that aggregates over them are asked for, in turn.
-
-        All aggregates of an argument share a scan.
-        """
-        counted = [
-            (n, a.counted, a.value, slice(None) if asked.at is None else asked.at)
-            for n, (a, asked) in enumerate(zip(source.aggregates, wanted, strict=True))
-            if asked is not None and a.counted is not None
-        ]
-        found: dict[int, ScannedWindows] = {}
-        for argument in dict.fromkeys(argument for _, argument, _, _ in counted):
-            own = [(n, value, at) for n, a, value, at in counted if a == argument]
-            sizes = [len(groups[at]) for _, _, at in own]
-            fractions = [v.fraction or 0.0 for _, v, _ in own if isinstance(v, CounterValue)]
-            columns = (np.concatenate([c[at] for _, _, at in own]) for c in (groups, after, until))
-            group, begin, end = columns
-            windows = AskedWindows(group, begin, end, np.repeat(fractions, sizes))
-            stores = [self.stores[number] for number in source.added]
-            parts = [store.counters[argument] for store in stores]
-            scanned, passed = scan_counters(parts, windows)
-            stores[0].scans[argument].combined += passed
-            stops = np.cumsum(sizes).tolist()
-            for (n, _, _), size, stop in zip(own, sizes, stops, strict=True):
-                found[n] = scanned.among(stop - size, stop)
-        return (found[n] for n, _, _, _ in counted)
-
-    @staticmethod
-    def _begin(
-        aggregate: ReadAggregate, offsets: Mapping[int, int], lengths: Int64s, count: int
-    ) -> AskedRows | None:
-        """Which of the rows of a source an aggregate is asked for."""
-        due = [p for p in aggregate.probes if lengths[p]]
-        if not due:
-            return None
-        starts = np.array([offsets[p] for p in due], np.int64)
-        at = number_ranges(starts, lengths[due])
-        if not isinstance(aggregate.value, CounterValue):
-            aggregate.value.begin(2 * len(at))
-        every = len(at) == count
-        both = None if every else np.concatenate([at, at + count])
-        return AskedRows(row_offsets(due, lengths) if not every else offsets, both, 2 * count)
-
-    def _changes_of(
-        self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
-    ) -> tuple[Delta, Delta]:
-        """The rows that members of a form lose and get."""
-        due = DueRows.of(form, values, rows)
-        if due is None:
-            return self._nothing, self._nothing
-        held = due.sizes[0] > 0, due.sizes[1] > 0
-        changed = held[0] != held[1]
-        both = np.flatnonzero(held[0] & held[1])
-        if len(both) and due.columns:
-            whole = [pa.concat_arrays(pair) for pair in due.columns]
-            changed[both] = differ(whole, both, both + len(changed))
-        at = np.flatnonzero(changed)
-        groups = [self._group_rows(due, side, at) for side in (0, 1)]
-        shown = [held[side][at] & form.rows_shown(groups[side]) for side in (0, 1)]
-        columns = [[evaluate(c, g) for c in form.columns] for g in groups]
-        both = np.flatnonzero(shown[0] & shown[1])
-        if len(both) and not form.shows_all:
-            whole = [pa.concat_arrays(pair) for pair in zip(*columns, strict=True)]
-            equal = both[~differ(whole, both, both + len(at))]
-            shown[0][equal] = shown[1][equal] = False
-        lost, got = (
-            self._in_slots(form, columns[side], due.member[at], due.time[at], shown[side])
-            for side in (0, 1)
-        )
-        return replace(lost, sign=-lost.sign), got
-
-    def _answer_of(
-        self, form: Form, values: Sequence[SourceValues | None], rows: TouchedRows
-    ) -> Delta:
-        """The rows that members of a form have."""
-        due = DueRows.of(form, values, rows)
-        if due is None:
-            return self._nothing
-        at = np.flatnonzero((due.sizes[1] > 0) & (due.time > due.since))
-        group = self._group_rows(due, 1, at)
-        columns = [evaluate(c, group) for c in form.columns]
-        return self._in_slots(form, columns, due.member[at], due.time[at], form.rows_shown(group))
-
-    def _group_rows(self, due: DueRows, side: int, at: Int64s) -> pa.RecordBatch:
-        """Keys and aggregates, before or after."""
-        keys = self.groups.rows(due.group[at])
-        arrays = [k.cast(t) for k, t in zip(keys, _kinds(self.keys), strict=True)]
-        chosen = pa.array(at)
-        arrays += [pair[side].take(chosen) for pair in due.columns]
-        return pa.RecordBatch.from_arrays(arrays, [str(i) for i in range(len(arrays))])
-
-    def _in_slots(
-        self,
-        form: Form,
-        columns: Sequence[pa.Array],
-        member: Int64s,
-        time: Int64s,
-        shown: Bools,
-    ) -> Delta:
-        """The rows that are shown, with a form's columns in their slots."""
-        if not shown.all():
-            at = np.flatnonzero(shown)
-            member, time, chosen = member[at], time[at], pa.array(at)
-            columns = [column.take(chosen) for column in columns]
-        own = dict(zip(form.slots, columns, strict=True))
-        arrays = [pa.array(member)]
-        for slot, kind in enumerate(self.schema.types[1:]):
-            column = own.get(slot)
-            arrays.append(pa.nulls(len(member), kind) if column is None else column.cast(kind))
-        return Delta.insertions(time, batch_of(arrays, self.schema, len(member)))
+    @property
+    def _form_rows(self) -> FormRows:
+        return FormRows(self.groups, _kinds(self.keys), self.schema)
 
     # --- state
 
@@ -487,12 +308,6 @@ class SharedAggregation:
                 store.load(below(str(number), segments), meta[str(number)], self.groups)
             else:  # of a query that has joined since
                 store.close(self.now)
-
-
-def _twice(values: Int64s) -> Int64s:
-    """Once for the instants before and once for those at which something is due; for arrays as
-    short as these ``np.tile`` takes several times as long."""
-    return np.concatenate([values, values])
 
 
 def _kinds(keys: Sequence[Expression]) -> list[pa.DataType]:
