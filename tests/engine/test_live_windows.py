@@ -230,3 +230,72 @@ def test_sub_windows_of_queries_that_share_synopses_are_what_their_rows_give():
                 "GROUP BY ALL ORDER BY ALL"
             ).to_arrow_table().to_pylist()  # fmt: skip
             assert found == expected, name
+
+
+ASKED = [
+    ("SUM(v) AS t", "", 40, 20),
+    ("SUM(v) AS t", "", 60, 30),
+    ("COUNT(DISTINCT v) AS d", "v >= 20", 30, 10),
+    ("SUM(v) AS t", "v < 20 OR v >= 40", 20, 20),
+    ("MEDIAN(v) AS m", "", 30, 30),
+]
+
+
+def test_an_aggregate_that_synopses_hold_is_answered_from_them_and_leaves_them_as_they_are():
+    rng = np.random.default_rng(5)
+    ts = np.sort(rng.integers(1, 300, 500))
+    tuples = pa.table({"ts": ts, "k": rng.integers(0, 3, 500), "v": rng.integers(0, 50, 500)})
+    script = "CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT);" + "".join(
+        f"CREATE QUERY {name} AS SELECT {aggregates}, k FROM s [RANGE {window} SLIDE {slide}] "
+        f"{f'WHERE {where}' if where else ''} GROUP BY k;"
+        for name, (aggregates, where, window, slide) in SHARED.items()
+    )
+    with windrow.connect() as db, windrow.connect() as other:
+        for connection in (db, other):
+            connection.execute(script)
+        for start in range(0, 300, 60):
+            now = start + 67
+            some = tuples.filter((ts > now - 60 if start else ts > 0) & (ts <= now))
+            for connection in (db, other):
+                connection.push("s", some)
+                connection.advance(to=now)
+            for aggregates, where, window, slide in ASKED:
+                asked = f"SELECT k, {aggregates} FROM s [RANGE {window} SLIDE {slide}] " + (
+                    f"WHERE {where} GROUP BY k" if where else "GROUP BY k"
+                )
+                found = db.query(asked)
+                at = now // slide * slide
+                expected = duckdb.sql(
+                    f"SELECT k, {aggregates} FROM tuples WHERE ts > {at - window} AND ts <= {at} "
+                    f"AND ({where or 'true'}) GROUP BY k ORDER BY k"
+                ).to_arrow_table()  # fmt: skip
+                assert found.sort_by("k").to_pydict() == expected.to_pydict(), asked
+                (instant,) = json.loads(found.schema.metadata[b"windrow.instants"]).values()
+                assert instant == at
+        for name in SHARED:
+            mine, theirs = (
+                sorted(map(str, connection.queries[name].changes().to_pylist()))
+                for connection in (db, other)
+            )
+            assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT k, SUM(v) FROM s [RANGE 100 SLIDE 20] GROUP BY k",
+        "SELECT k, SUM(v) FROM s [RANGE 40] GROUP BY k",
+        "SELECT v, COUNT(*) FROM s [RANGE 40 SLIDE 20] GROUP BY v",
+        "SELECT k, SUM(v) FROM s [RANGE 25 SLIDE 5] GROUP BY k",
+        "SELECT k, SUM(v) FROM s [RANGE 60 SLIDE 60] GROUP BY k",
+    ],
+)
+def test_what_synopses_do_not_hold_is_an_error_that_names_the_tables_of_their_sub_windows(asked):
+    with windrow.connect() as db:
+        db.execute("""CREATE STREAM s (ts BIGINT, k BIGINT, v BIGINT);
+            CREATE QUERY one AS SELECT k, SUM(v) AS t FROM s [RANGE 60 SLIDE 20] GROUP BY k;
+            CREATE QUERY two AS SELECT k, MAX(v) AS t FROM s [RANGE 60 SLIDE 20] GROUP BY k;""")
+        db.push("s", {"ts": [5], "k": [1], "v": [2]})
+        db.advance(to=110)
+        with pytest.raises(InputError, match="tables one_summaries, two_summaries have the sub-w"):
+            db.query(asked)

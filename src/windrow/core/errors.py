@@ -119,6 +119,10 @@ class InputError(WindrowError):
     """A source cannot be read at all (a bad row is quarantined instead)."""
 
 
+class NotHeldError(InputError):
+    """SQL asks for a window of tuples that no running query holds."""
+
+
 class QuarantineError(InputError):
     """Refused rows cannot be written down; nothing is wrong with the file that they are of."""
 

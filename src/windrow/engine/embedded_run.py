@@ -25,8 +25,10 @@ from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
+from windrow.engine.synopsis_answers import probe_synopses
 from windrow.object_store.object_path import path_of
 from windrow.operators.shared_group_by import SharedAggregation
+from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job, job_of_synopses
 from windrow.plan.nodes import RelationScan
 from windrow.plan.sharing.group_schedule import schedule_again
@@ -296,6 +298,12 @@ class EmbeddedRun:
         for node, operator in self.pipeline.sliding_groups().values():
             return take_summaries(node, operator, self.clock)
         return None
+
+    def probe_synopses(self, query: QueryDeclaration) -> tuple[pa.Table, int] | None:
+        """What its synopses answer to a query that is asked once; None if they do not."""
+        synopses = None if self.failure is not None else self.job.synopses
+        shared = (o for o in self.pipeline.operators if isinstance(o, SharedAggregation))
+        return None if synopses is None else probe_synopses(synopses, next(shared), query)
 
     def last_rows(self, number: int) -> pa.Table:
         """The last changes of a member that is a stream, if they are not kept for others."""

@@ -66,6 +66,9 @@ class Run(Protocol):
     def rows_out(self, number: int | None = None) -> int:
         """The changes of a member, or of all; of an archive, the rows that are in."""
 
+    def probe_synopses(self, query: QueryDeclaration) -> tuple[pa.Table, int] | None:
+        """What shared synopses answer to a query that is asked once; None if they do not."""
+
     def catch_up(self) -> None:
         """Wait until all that has come is worked off."""
 

@@ -11,7 +11,7 @@ one answer and are forgotten. ``busy_summaries`` are the summaries of sub-window
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
-from windrow.core.errors import InputError, ScriptError
+from windrow.core.errors import InputError, NotHeldError, ScriptError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.handles import Handle
@@ -37,10 +37,19 @@ from windrow.plan.catalog import (
     ViewDeclaration,
 )
 from windrow.plan.expressions import Column, Named
-from windrow.plan.nodes import Node, Projection, RelationScan, StreamScan, Window, walk
+from windrow.plan.nodes import (
+    Node,
+    Projection,
+    RelationScan,
+    SlidingGroupBy,
+    StreamScan,
+    Window,
+    walk,
+)
 from windrow.plan.nodes.window_specs import UnboundedWindow, WindowSpec
 from windrow.plan.optimiser import optimise
 from windrow.plan.program import compile_script
+from windrow.plan.rules.use_sub_windows import use_sub_windows
 from windrow.plan.window_contents import contents_of
 
 SUMMARIES = "_summaries"
@@ -198,7 +207,7 @@ def _view(
         wanted = [w for w in windows if w.contents.stream in streams]
         declared = next(iter(streams.values()), None)
         clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
-        raise _not_held(asked, names, wanted, clock)
+        raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
     return ViewSource(pipeline, start, {name: rows for name, (rows, _) in known.items()}, now)
 
 
@@ -229,7 +238,8 @@ def _choice(
     if found is None:
         clock = source.clock if isinstance(source, StreamDeclaration) else Clock.INTEGER
         streams = {scan.name.lower() for scan in scans}
-        raise _not_held(asked, names, [w for w in windows if w.contents.stream in streams], clock)
+        mine = [window for window in windows if window.contents.stream in streams]
+        raise _not_held(asked, names, mine, clock, _tables_of_summaries(catalog, streams))
     return found
 
 
@@ -276,15 +286,30 @@ def summaries_or_error(query: str, make: Callable[[], pa.Table] | None) -> Calla
     return make
 
 
+def _tables_of_summaries(catalog: Catalog, streams: Collection[str]) -> list[str]:
+    """The tables of queries that keep sub-windows of some streams, not their tuples."""
+    return [
+        f"{query.name}{SUMMARIES}"
+        for query in catalog.queries
+        if any(isinstance(n, StreamScan) and n.name.lower() in streams for n in walk(query.plan))
+        and any(isinstance(n, SlidingGroupBy) for n in walk(use_sub_windows(query.plan)))
+    ]
+
+
 def _not_held(
-    asked: AskedWindow, names: Iterable[str], windows: Sequence[LiveWindow], clock: Clock
-) -> InputError:
+    asked: AskedWindow,
+    names: Iterable[str],
+    windows: Sequence[LiveWindow],
+    clock: Clock,
+    summaries: Sequence[str],
+) -> NotHeldError:
     held = "; ".join(dict.fromkeys(window.words(clock) for window in windows))
+    tables = ", ".join(summaries) or f"such as busy{SUMMARIES}"
     wanted = f"{asked.name}{'' if asked.clause is None else f' {asked.clause}'}"
-    return InputError(
+    return NotHeldError(
         where="SQL",
         expected=f"a window of tuples that a running query holds: {held or 'there is none'}",
         found=f"{wanted} with {', '.join(names) or 'any column'}",
-        remedy="create a query that selects these columns, or ask for less; tables such as "
-        f"busy{SUMMARIES} have the sub-windows of a GROUP BY over [RANGE ... SLIDE ...]",
+        remedy="create a query that selects these columns, or ask for less; tables "
+        f"{tables} have the sub-windows of a GROUP BY over [RANGE ... SLIDE ...]",
     )

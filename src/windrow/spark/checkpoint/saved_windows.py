@@ -24,6 +24,7 @@ from windrow.engine.build import operator_for
 from windrow.engine.live_windows import LiveWindow, Tuples
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
+from windrow.engine.synopsis_answers import probe_synopses
 from windrow.operators.base import below
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation
@@ -225,15 +226,36 @@ def saved_shared_summaries(
 ) -> Callable[[], pa.Table] | None:
     """The same of a query that shares synopses, which is a member of the job; None before the first
     micro-batch."""
-    tables = []
+    tables = [
+        take_shared_summaries(group, node, operator, number, query)
+        for node, operator in _shared_operators(job, state, version)
+    ]
+    return (lambda: pa.concat_tables(tables)) if tables else None
+
+
+def probe_saved_synopses(
+    job: SavedJob, state: Path, version: Version, group: SharedSynopses, query: QueryDeclaration
+) -> tuple[pa.Table, int] | None:
+    """What the synopses of a job answer to a query that is asked once; None if they do not."""
+    operators = [operator for _, operator in _shared_operators(job, state, version)]
+    found = [probe_synopses(group, operator, query) for operator in operators]
+    answers = [answer for answer in found if answer is not None]
+    if not answers or len(answers) < len(found):
+        return None
+    return pa.concat_tables([rows for rows, _ in answers]), min(at for _, at in answers)
+
+
+def _shared_operators(
+    job: SavedJob, state: Path, version: Version
+) -> Iterator[tuple[SharedGroupBy, SharedAggregation]]:
+    """The operators over shared synopses of all buckets, as they were saved."""
     for stage in job.stages:
         for name, node in _shared_groups(stage).items():
             for bucket in _buckets(stage, state, version, job.number):
                 operator = operator_for(node)
                 assert isinstance(operator, SharedAggregation)
                 operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
-                tables.append(take_shared_summaries(group, node, operator, number, query))
-    return (lambda: pa.concat_tables(tables)) if tables else None
+                yield node, operator
 
 
 def _shared_groups(stage: Stage) -> dict[str, SharedGroupBy]:

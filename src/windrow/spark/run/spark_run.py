@@ -18,6 +18,7 @@ from windrow.engine.change_log import TakeBatch
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
+from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job
 from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
@@ -27,6 +28,7 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     missed_by,
     newest_version,
+    probe_saved_synopses,
     saved_shared_summaries,
     saved_summaries,
     saved_windows,
@@ -300,6 +302,16 @@ class SparkRun:
         if saved is None:
             return None
         return saved_summaries(saved, self._pipeline.home.state, version, self.job.clock)
+
+    def probe_synopses(self, query: QueryDeclaration) -> tuple[pa.Table, int] | None:
+        """What the synopses in its committed state answer to a query that is asked once."""
+        synopses, home = self.job.synopses, self._pipeline.home
+        if synopses is None:
+            return None
+        self.catch_up()
+        stages, (_, version) = self._spark_job.stages, newest_version(home.state)
+        state = SavedJob(self.job.name, self._number, stages, self._spark_job.strategy, {})
+        return probe_saved_synopses(state, home.state, version, synopses, query)
 
     def _saved(self) -> tuple[SavedJob | None, tuple[int, Version]]:
         """What says where its state is, if it is its own, when all that came is worked off."""
