@@ -23,12 +23,12 @@ def fail_at(point: str, count: int, fail: Callable[[], None], patch: Patch) -> N
     """Call ``fail`` when a point is reached for the ``count``-th time."""
     from windrow.result_files.publication import Publication  # noqa: PLC0415
     from windrow.spark.run.micro_batches import MicroBatches  # noqa: PLC0415 - loads Spark
-    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
+    from windrow.spark.run.publish_results import ResultPublisher  # noqa: PLC0415
     from windrow.spark.stage.state_files import StateCommits  # noqa: PLC0415
 
     place = {
         "tasks": (MicroBatches, "run", True),
-        "reports": (Pipeline, "_publish", True),
+        "reports": (ResultPublisher, "publish", True),
         "between": (Publication, "name_commit", False),
         "published": (StateCommits, "publish", True),
         "committed": (StateCommits, "publish", False),
