@@ -19,17 +19,14 @@ is packed, so that what no one needs is never sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from windrow.core.patterns import UpdatePattern
-from windrow.core.schema import Schema, Type
+from windrow.core.schema import Type
 from windrow.plan.expressions import (
-    Column,
     Expression,
     Literal,
-    columns_of,
-    replace_columns,
     shift_columns,
 )
 from windrow.plan.nodes import (
@@ -64,27 +61,20 @@ from windrow.plan.nodes import (
     Unary,
     Union,
     Window,
-    arrives_in_order,
-    is_nrr,
     walk,
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs, with_inputs, without_spans
 from windrow.plan.nodes.routed import Ranges
-from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow, WindowSpec
-from windrow.plan.physical.announced_ends import expires_always, expires_never
-from windrow.plan.physical.sliding_state import counts_values, merging, schema_of_summaries
+from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow
+from windrow.plan.physical.sliding_state import counts_values, merging
+from windrow.plan.physical.stage_edges import Fragment, OpenLeaf, StageEdges, column_at, keys_of
 from windrow.plan.physical.stages import (
-    Hashed,
-    Key,
     Keys,
     RangeKey,
     Stage,
-    StageEdge,
     Where,
     comparable,
-    computable,
-    plain,
     positions_of,
     shared_keys,
     shown_by,
@@ -106,41 +96,11 @@ def plan_of_stages(plan: Node, strategy: Strategy = Strategy.UPA) -> Node:
     return apply_strategy(_lower_below_windows(plan), strategy)
 
 
-@dataclass(frozen=True)
-class _Open(Node):
-    """A leaf whose place is not decided yet."""
-
-    source: str | int
-    pre: Node
-    summed: SlidingGroupBy | SharedGroupBy | None = None
-
-    @property
-    def schema(self) -> Schema:
-        return self.pre.schema if self.summed is None else schema_of_summaries(self.summed)
-
-    @property
-    def pattern(self) -> UpdatePattern:
-        return self.pre.pattern
-
-    @property
-    def lifetime(self) -> WindowSpec | None:
-        return self.pre.lifetime
-
-
-@dataclass(frozen=True)
-class _Fragment:
-    """The part of a plan that is in the stage being built, and where its output is."""
-
-    plan: Node
-    placed: Where | Keys
-
-
-class _StageBuilder:
-    """Collects the stages and edges of one plan; a method for each way to place a node."""
+class _StageBuilder(StageEdges):
+    """A method for each way to place a node."""
 
     def __init__(self) -> None:
-        self._stages: list[Stage] = []
-        self._edges: dict[tuple[str | int, Node, Key, Node | None], StageEdge] = {}
+        super().__init__()
         self._one_stream = False
 
     def cut(self, plan: Node) -> tuple[Stage, ...]:
@@ -152,52 +112,52 @@ class _StageBuilder:
         self._close(root)
         return tuple(self._stages)
 
-    def _fragment(self, node: Node) -> _Fragment:
+    def _fragment(self, node: Node) -> Fragment:
         return FRAGMENTS[node](self, node)
 
-    def scan(self, node: StreamScan | RelationScan) -> _Fragment:
-        return _Fragment(_Open(node.name, node), Where.FREE)
+    def scan(self, node: StreamScan | RelationScan) -> Fragment:
+        return Fragment(OpenLeaf(node.name, node), Where.FREE)
 
-    def subscribe(self, node: Subscribe) -> _Fragment:
+    def subscribe(self, node: Subscribe) -> Fragment:
         return self.stateless(node) if node.cut is None else self._in_parts(node, node.cut)
 
-    def in_place(self, node: Unary) -> _Fragment:
+    def in_place(self, node: Unary) -> Fragment:
         """``node`` sees each tuple wherever it is."""
         return self._over(node, self._fragment(node.input))
 
-    def whole_row(self, node: Unary) -> _Fragment:
+    def whole_row(self, node: Unary) -> Fragment:
         """``node`` sees all copies of a tuple together."""
-        row = tuple(_column(node.schema, i) for i in range(len(node.input.schema)))
+        row = tuple(column_at(node.schema, i) for i in range(len(node.input.schema)))
         return self._over(node, self._together(self._fragment(node.input), row))
 
-    def window(self, node: Window) -> _Fragment:
+    def window(self, node: Window) -> Fragment:
         if not isinstance(node.spec, PARTITIONED):
             return self.in_place(node)
-        parts = tuple(_column(node.schema, i) for i in node.spec.partition_by)
+        parts = tuple(column_at(node.schema, i) for i in node.spec.partition_by)
         return self._over(node, self._together(self._fragment(node.input), parts))
 
-    def to_stream(self, node: ToStream) -> _Fragment:
+    def to_stream(self, node: ToStream) -> Fragment:
         """All but RSTREAM net changes of equal rows."""
         return (self.in_place if node.kind is StreamKind.RSTREAM else self.whole_row)(node)
 
-    def stamp(self, node: Stamped) -> _Fragment:
+    def stamp(self, node: Stamped) -> Fragment:
         stays = node.pattern is UpdatePattern.MONOTONIC
         return (self.in_place if stays else self.whole_row)(node)
 
-    def look_back(self, node: LookBack) -> _Fragment:
-        keys = tuple(_column(node.schema, i) for i in node.keys)
+    def look_back(self, node: LookBack) -> Fragment:
+        keys = tuple(column_at(node.schema, i) for i in node.keys)
         return self._over(node, self._together(self._fragment(node.input), keys))
 
-    def top(self, node: TopK) -> _Fragment:
+    def top(self, node: TopK) -> Fragment:
         """All tuples that are ranked together."""
         if not node.groups:
             return self.alone(node)
         return self._over(node, self._together(self._fragment(node.input), node.groups))
 
-    def group_by(self, node: GroupBy) -> _Fragment:
+    def group_by(self, node: GroupBy) -> Fragment:
         return self._grouped(node, self._fragment(node.input))
 
-    def sliding_group_by(self, node: SlidingGroupBy) -> _Fragment:
+    def sliding_group_by(self, node: SlidingGroupBy) -> Fragment:
         """Directly on a stream, the senders make summaries of what they send: groups travel.
 
         A summary has one instant in place of those of its tuples. So the query must not know of
@@ -207,7 +167,7 @@ class _StageBuilder:
             return self.alone(node)  # rows are counted, and groups compared, all together
         below = self._fragment(node.input)
         leaf, by_value = below.plan, any(counts_values(a) or not a.exact for a in node.aggregates)
-        if by_value or not self._one_stream or not isinstance(leaf, _Open):
+        if by_value or not self._one_stream or not isinstance(leaf, OpenLeaf):
             return self._grouped(node, below)
         columns = leaf.schema.with_qualifier(None)
         tuples = StageInput("tuples", columns, UpdatePattern.MONOTONIC)
@@ -216,82 +176,82 @@ class _StageBuilder:
         summaries = replace(leaf, summed=summed)
         return self._grouped(merging(node, summaries), replace(below, plan=summaries))
 
-    def shared_group_by(self, node: SharedGroupBy) -> _Fragment:
+    def shared_group_by(self, node: SharedGroupBy) -> Fragment:
         """Groups travel as above, in summaries for all queries; no member shows all keys."""
         below = self._fragment(node.input)
         leaf = below.plan
-        if self._one_stream and isinstance(leaf, _Open):
+        if self._one_stream and isinstance(leaf, OpenLeaf):
             columns = leaf.schema.with_qualifier(None)
             tuples = StageInput("tuples", columns, UpdatePattern.MONOTONIC)
             leaf = replace(leaf, summed=replace(node, input=tuples))
             node, below = merging(node, leaf), replace(below, plan=leaf)
         below = self._together(below, tuple(k.expression for k in node.keys))
-        return _Fragment(replace(node, input=below.plan), Where.HIDDEN)
+        return Fragment(replace(node, input=below.plan), Where.HIDDEN)
 
-    def shared_top(self, node: SharedTop) -> _Fragment:
+    def shared_top(self, node: SharedTop) -> Fragment:
         """The rows of a member are together; no member shows its number."""
         below = self._together(self._fragment(node.input), (node.member,))
-        return _Fragment(replace(node, input=below.plan), Where.HIDDEN)
+        return Fragment(replace(node, input=below.plan), Where.HIDDEN)
 
-    def _grouped(self, node: GroupBy | SlidingGroupBy, below: _Fragment) -> _Fragment:
+    def _grouped(self, node: GroupBy | SlidingGroupBy, below: Fragment) -> Fragment:
         keys = tuple(k.expression for k in node.keys)
         below = self._together(below, keys)
-        return _Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
+        return Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
 
-    def join(self, node: Join | LastingJoin) -> _Fragment:
+    def join(self, node: Join | LastingJoin) -> Fragment:
         if not node.left_keys:
             return self.alone(node)
         return self._meeting(node, (node.left_keys, node.right_keys))
 
-    def negation(self, node: Negation) -> _Fragment:
+    def negation(self, node: Negation) -> Fragment:
         """One NULL on the right of NOT IN concerns every tuple."""
         if not node.left_keys or node.form is NegationForm.NOT_IN:
             return self.alone(node)
         return self._meeting(node, (node.left_keys, node.right_keys))
 
-    def multi_join(self, node: MultiJoin) -> _Fragment:
+    def multi_join(self, node: MultiJoin) -> Fragment:
         return self._meeting(node, node.keys) if node.keys[0] else self.alone(node)
 
-    def alone(self, node: Node) -> _Fragment:
+    def alone(self, node: Node) -> Fragment:
         """``node`` sees all of its input in one place."""
         below = [self._together(self._fragment(i), ()) for i in node.inputs]
-        return _Fragment(with_inputs(node, [b.plan for b in below]), Where.SINGLE)
+        return Fragment(with_inputs(node, [b.plan for b in below]), Where.SINGLE)
 
-    def _over(self, node: Node, below: _Fragment) -> _Fragment:
+    def _over(self, node: Node, below: Fragment) -> Fragment:
         """``node`` in the stage of its input, whose columns it keeps as they are."""
-        return _Fragment(with_inputs(node, [below.plan]), below.placed)
+        return Fragment(with_inputs(node, [below.plan]), below.placed)
 
-    def stateless(self, node: Selection | Projection | Subscribe | Routed) -> _Fragment:
+    def stateless(self, node: Selection | Projection | Subscribe | Routed) -> Fragment:
         below = self._fragment(node.input)
-        if isinstance(below.plan, _Open):
+        if isinstance(below.plan, OpenLeaf):
             return replace(below, plan=replace(below.plan, pre=replace(node, input=below.plan.pre)))
         if isinstance(node, Selection):
             return self._over(node, below)
         if isinstance(node, Subscribe | Routed):
-            places = tuple(_column(node.input.schema, i) for i in range(len(node.input.schema)))
+            places = tuple(column_at(node.input.schema, i) for i in range(len(node.input.schema)))
             first = Literal(None, Type.STRING)  # whose tuple it is, which no key can be
-            return _Fragment(
+            return Fragment(
                 replace(node, input=below.plan), shown_by(below.placed, (first, *places))
             )
         shown = shown_by(below.placed, tuple(c.expression for c in node.columns))
-        return _Fragment(replace(node, input=below.plan), shown)
+        return Fragment(replace(node, input=below.plan), shown)
 
-    def _in_parts(self, node: Subscribe, cut: Ranges) -> _Fragment:
+    def _in_parts(self, node: Subscribe, cut: Ranges) -> Fragment:
         """Matches where the part of the index is that a tuple falls into."""
         below = self._fragment(node.input)
         leaf = below.plan
-        if not isinstance(leaf, _Open):
+        if not isinstance(leaf, OpenLeaf):
             leaf = self._close(self._by_row(below) if below.placed is Where.FREE else below)
-        key = RangeKey(_column(leaf.schema, node.columns[cut.place]), cut.starts)
+        key = RangeKey(column_at(leaf.schema, node.columns[cut.place]), cut.starts)
         edge = self._edge(leaf, key, node)
         matches = StageInput(edge.name, node.schema, node.pattern)
-        return _Fragment(matches, Where.HIDDEN)
+        return Fragment(matches, Where.HIDDEN)
 
-    def union(self, node: Union) -> _Fragment:
+    def union(self, node: Union) -> Fragment:
         parts = [self._fragment(b) for b in node.branches]
         fixed = [p.placed for p in parts if p.placed is not Where.FREE]
         if not fixed:
-            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.FREE)
+            return Fragment(with_inputs(node, [p.plan for p in parts]), Where.FREE)
         placed: Where | Keys = Where.HIDDEN
         if all(p is Where.SINGLE for p in fixed):
             placed = Where.SINGLE
@@ -302,13 +262,13 @@ class _StageBuilder:
             parts = [self._place(p, key) if p.placed is Where.FREE else p for p in parts]
         else:
             parts = [self._by_row(p) if p.placed is Where.FREE else p for p in parts]
-        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
+        return Fragment(with_inputs(node, [p.plan for p in parts]), placed)
 
-    def _meeting(self, node: Node, keys: Sequence[tuple[Expression, ...]]) -> _Fragment:
+    def _meeting(self, node: Node, keys: Sequence[tuple[Expression, ...]]) -> Fragment:
         """``node`` over inputs of which tuples with equal ``keys`` (those of each input) meet."""
         parts = [self._fragment(i) for i in node.inputs]
         if all(p.placed is Where.SINGLE for p in parts):
-            return _Fragment(with_inputs(node, [p.plan for p in parts]), Where.SINGLE)
+            return Fragment(with_inputs(node, [p.plan for p in parts]), Where.SINGLE)
         columns = [comparable(same) for same in zip(*keys, strict=True)]
         hashed = [tuple(c[i] for c in columns) for i in range(len(parts))]
         known = [positions_of(p.placed, k) for p, k in zip(parts, hashed, strict=True)]
@@ -321,83 +281,13 @@ class _StageBuilder:
         placed: Keys = tuple(frozenset() for _ in chosen)
         offset = 0
         for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
-            moved = [frozenset(shift_columns(e, offset) for e in same) for same in _keys(part)]
+            moved = [frozenset(shift_columns(e, offset) for e in same) for same in keys_of(part)]
             placed = tuple(a | b for a, b in zip(placed, moved, strict=True))
             offset += len(below.schema)
-        return _Fragment(with_inputs(node, [p.plan for p in parts]), placed)
-
-    def _together(self, below: _Fragment, keys: tuple[Expression, ...]) -> _Fragment:
-        """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
-        if below.placed is Where.SINGLE:
-            return below
-        if not keys:
-            return self._place(below, None)
-        known = frozenset(plain(k) for k in keys)
-        if isinstance(below.placed, tuple) and all(
-            any(computable(e, known) for e in same) for same in below.placed
-        ):
-            return below
-        return self._place(below, keys)
-
-    def _place(self, below: _Fragment, key: Hashed) -> _Fragment:
-        """Spread tuples by ``key``; those that have a place leave it as the output of a stage."""
-        plan = below.plan if below.placed is Where.FREE else self._close(below)
-        placed = Where.SINGLE if key is None else tuple(frozenset({plain(e)}) for e in key)
-        return _Fragment(self._send(plan, key), placed)
-
-    def _by_row(self, below: _Fragment) -> _Fragment:
-        """Spread the tuples of ``below`` evenly: by all columns of its leaves."""
-        return _Fragment(self._send(below.plan, ()), Where.HIDDEN)
-
-    def _close(self, fragment: _Fragment) -> _Open:
-        """Make the fragment a stage, and return a leaf that stands for its output."""
-        number = len(self._stages)
-        named = {e.name: e for e in self._edges.values()}
-        names = dict.fromkeys(_leaves(fragment.plan))
-        self._stages.append(Stage(number, fragment.plan, tuple(named[n] for n in names)))
-        plan = fragment.plan
-        ordered = False  # buckets work side by side, so what they put out has no order
-        leaf = StageInput(
-            f"stage{number}", plan.schema, plan.pattern, plan.lifetime, ordered,
-            announced=expires_never(plan), foreseen=expires_always(plan), edge=plan.edge,
-        )  # fmt: skip
-        return _Open(number, leaf)
-
-    def _send(self, node: Node, key: Hashed) -> Node:
-        """The plan with its open leaves made edges; ``key`` is over the node's output."""
-        if isinstance(node, _Open):
-            if key == ():
-                key = tuple(_column(node.schema, i) for i in range(len(node.schema))) or None
-            edge = self._edge(node, key)
-            ordered, nrr = arrives_in_order(edge.pre), is_nrr(edge.pre)
-            ends = expires_never(node.pre), expires_always(node.pre)
-            return StageInput(
-                edge.name, node.schema, node.pattern, node.lifetime, ordered, nrr, *ends,
-                edge=node.pre.edge,
-            )  # fmt: skip
-        if isinstance(node, Projection) and key:
-            columns = node.columns
-            key = tuple(replace_columns(e, lambda c: columns[c.index].expression) for e in key)
-        if isinstance(node, Stamped) and key:
-            own = len(node.input.schema)  # equal tuples are together, whenever they came
-            key = tuple(e for e in key if all(c.index < own for c in columns_of(e)))
-        return map_inputs(node, lambda i: self._send(i, key))
-
-    def _edge(self, leaf: _Open, key: Key, post: Subscribe | None = None) -> StageEdge:
-        same = (
-            leaf.source,
-            _without_qualifiers(leaf.pre),
-            key,
-            leaf.summed,
-        )  # two aliases of a stream are one edge
-        if same not in self._edges:
-            source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
-            name = f"{source}#{len(self._edges)}"
-            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post, leaf.summed)
-        return self._edges[same]
+        return Fragment(with_inputs(node, [p.plan for p in parts]), placed)
 
 
-FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], _Fragment]] = PerNode(
+FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
     "where the tuples of a node have to be",
     {
         StreamScan: _StageBuilder.scan,
@@ -439,32 +329,3 @@ def _lower_below_windows(node: Node) -> Node:
         if isinstance(window, Window) and not isinstance(window.spec, PARTITIONED):
             return replace(window, input=_lower_below_windows(replace(node, input=window.input)))
     return node
-
-
-def _without_qualifiers(pre: Node) -> Node:
-    """What a sender does, whatever the query calls the sender."""
-    match pre:
-        case StreamScan() | RelationScan():
-            return replace(pre, columns=pre.columns.with_qualifier(None))
-        case Projection():
-            columns = tuple(replace(c, qualifier=None) for c in pre.columns)
-            return replace(pre, input=_without_qualifiers(pre.input), columns=columns)
-        case Selection():
-            return replace(pre, input=_without_qualifiers(pre.input))
-        case _:
-            return pre
-
-
-def _leaves(node: Node) -> list[str]:
-    if isinstance(node, StageInput):
-        return [node.name]
-    return [name for i in node.inputs for name in _leaves(i)]
-
-
-def _column(schema: Schema, index: int) -> Column:
-    return Column(index, schema[index].name, schema[index].type)
-
-
-def _keys(fragment: _Fragment) -> Keys:
-    assert isinstance(fragment.placed, tuple)
-    return fragment.placed
