@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 
 from benchmarks.archive_stores import OURS, USUAL
-from benchmarks.archive_tables import SqliteTable
 from benchmarks.report import say, table
 
 mpl.use("Agg")
@@ -19,11 +18,13 @@ def tell(results: dict[str, Any]) -> None:
     lines = results["stores"]
     say()
     table(
-        ["store", "warm p50 ms", "p99", "processor ms", "cold p50 ms", "p99", "scan s"],
+        ["look-up, µs (cold: ms)", "as stored", "p99", "processor", "Arrow", "p99", "Python rows",
+         "p99", "cold", "scan ms", "two cores"],
         [
-            (n, *(1e3 * v["warm"][q] for q in ("p50", "p99")),
-             1e3 * v["warm_processor"]["p50"],
-             *(1e3 * v["cold"][q] for q in ("p50", "p99")), v["scan"])
+            (n, *(1e6 * v["warm"][q] for q in ("p50", "p99")),
+             1e6 * v["warm_processor"]["p50"],
+             *(1e6 * v[form][q] for form in ("arrow", "rows") for q in ("p50", "p99")),
+             1e3 * v["cold"]["p50"], 1e3 * v["scan"], 1e3 * v["scan_two_cores"])
             for n, v in lines.items()
         ],
     )  # fmt: skip
@@ -37,13 +38,8 @@ def tell(results: dict[str, Any]) -> None:
         ],
     )  # fmt: skip
     say()
-    for ours, over in results["rivals_over"].items():
-        runs, plain = results["runs"][ours], results["plain"]
-        values, rows = (1e3 * plain[name]["p50"] for name in (ours, SqliteTable.name))
-        say(f"{ours}: {runs} runs; in plain values {values:.3f} ms, SQLite's rows {rows:.3f} ms")
-        for name in over:
-            processor = results["rivals_over_processor"][ours][name]
-            say(f"  {name} over it: {over[name]:.1f} (processor time: {processor:.1f})")
+    for what, best in results["best"].items():
+        say(f"{TITLES[what]}: {best['rival']} over {USUAL}: {best['ratio']:.2f}")
     advance = results["advance_over_plain_parquet"]
     say(
         f"a day over sorting it and writing it as zstd Parquet: {advance['median']:.2f} "
@@ -52,36 +48,58 @@ def tell(results: dict[str, Any]) -> None:
     )
     for name, ratio in results["bytes_over_plain_parquet"].items():
         say(f"bytes of a record over zstd Parquet, {name}: {ratio:.2f}")
-    say(f"{results['best_rival']} over {USUAL}, median warm look-ups:")
+
+
+TITLES = {
+    "warm": "look-up as stored",
+    "arrow": "look-up as Arrow",
+    "rows": "look-up as Python rows",
+    "scan": "scan on one core",
+    "scan_two_cores": "scan on two cores",
+}
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
+    """Points, not bars, as the axes are logarithmic; a thin line goes from p50 to p99."""
     lines = results["stores"]
     names = list(lines)
-    colours = ["tab:green" if name in OURS else "tab:gray" for name in names]
-    sheet, panels = plt.subplots(1, 4, figsize=(20, 4.5), sharey=True)
-    for panel, (title, low, high) in zip(
-        panels,
+    sheet, panels = plt.subplots(2, 3, figsize=(16, 9), sharey=True)
+    sheet.suptitle(
+        "A look-up of about 100 records: the best rival takes "
+        f"{results['best']['warm']['ratio']:.1f} times as long as stored, "
+        f"{results['best']['rows']['ratio']:.1f} times as Python rows\n"
+        "(medians; thin lines end at p99, of scans at two cores; further left is better)"
+    )
+    for panel, (title, what, scale) in zip(
+        panels.flat,
         (
-            ("warm look-up: p50 and p99 (ms)", *_both(lines, "warm")),
-            ("cold look-up, opening included (ms)", *_both(lines, "cold")),
-            ("taking a day in (s)", [v["advance"] for v in lines.values()], None),
-            ("on disk (GB)", [v["bytes_on_disk"] / 1e9 for v in lines.values()], None),
+            ("look-up as stored, warm (µs)", "warm", 1e6),
+            ("look-up as Arrow, warm (µs)", "arrow", 1e6),
+            ("look-up as Python rows, warm (µs)", "rows", 1e6),
+            ("look-up, cold, opening included (ms)", "cold", 1e3),
+            ("scan of the window, one core and two (ms)", "scan", 1e3),
+            ("taking a day in, median and greatest (s)", "advance", 1.0),
         ),
         strict=True,
     ):
-        panel.barh(names, low, color=colours)
-        if high is not None:
-            panel.scatter(high, names, marker="|", s=120, color="black")
-            if max(low) > 100 * min(low):
-                panel.set(xscale="log", xlim=(min(low) / 3, None))
-        panel.set_title(title, fontsize=10)
+        low, high = zip(*(_ends(line, what) for line in lines.values()), strict=True)
+        for place, name in enumerate(names):
+            colour = "tab:green" if name in OURS else "tab:gray"
+            ends = [scale * low[place], scale * high[place]]
+            panel.plot(ends, [place, place], color=colour, linewidth=1)
+            panel.plot(ends[:1], [place], "o", color=colour)
+        panel.set(xscale="log", title=title, yticks=range(len(names)), yticklabels=names)
         panel.grid(visible=True, axis="x", alpha=0.3)
-    panels[0].invert_yaxis()
+    panels[0][0].invert_yaxis()
     sheet.tight_layout()
-    sheet.savefig(path, dpi=110)
+    sheet.savefig(path, dpi=100)
     plt.close(sheet)
 
 
-def _both(lines: dict[str, Any], what: str) -> tuple[list[float], list[float]]:
-    return tuple([1e3 * v[what][q] for v in lines.values()] for q in ("p50", "p99"))
+def _ends(line: dict[str, Any], what: str) -> tuple[float, float]:
+    """The median of a store and where its thin line ends."""
+    if what == "scan":
+        return line["scan"], line["scan_two_cores"]
+    if what == "advance":
+        return line["advance"], line["advance_greatest"]
+    return line[what]["p50"], line[what]["p99"]

@@ -36,7 +36,7 @@ def pack_day(day: int, records: pa.Table) -> Iterator[tuple[bytes, bytes]]:
             start = stop
 
 
-def unpack(values: list[Any]) -> list[tuple[Any, ...]]:
+def unpack_values(values: list[Any]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for value in values:
         rows += marshal.loads(value)
@@ -121,7 +121,10 @@ class Lmdb(Rows):
         return found
 
     def rows(self, key: str) -> list[tuple[Any, ...]]:
-        return unpack(self.probe(key))
+        return unpack_values(self.probe(key))
+
+    def unpack(self, answer: Any) -> list[tuple[Any, ...]]:
+        return unpack_values(answer)
 
     def totals(self) -> Totals:
         self._cursor.first()
@@ -202,7 +205,10 @@ class RocksDb(Rows):
         return found
 
     def rows(self, key: str) -> list[tuple[Any, ...]]:
-        return unpack(self.probe(key))
+        return unpack_values(self.probe(key))
+
+    def unpack(self, answer: Any) -> list[tuple[Any, ...]]:
+        return unpack_values(answer)
 
     def totals(self) -> Totals:
         return add_totals(self._each())

@@ -14,10 +14,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmarks.archive_days import SCHEMA
-from benchmarks.archive_stores import BY_KEY, TOTALS, Rows, Totals, totals_of
+from benchmarks.archive_days import KEY
+from benchmarks.archive_stores import BY_KEY, TOTALS, PythonRows, Rows, Totals, totals_of
 
 DEFAULT_GROUP, SMALL_GROUP = 122_880, 8_192
 """Rows of a row group: what DuckDB writes if nothing is said, and what suits look-ups."""
@@ -60,11 +61,51 @@ class ParquetByDay(Rows):
         assert self._connection is not None
         return self._connection
 
-    def probe(self, key: str) -> Any:
+    def rows(self, key: str) -> PythonRows:
         return self.connection.execute(f"EXECUTE probe('{key}')").fetchall()
+
+    def arrow(self, key: str) -> pa.Table:
+        return self.connection.sql(f"EXECUTE probe('{key}')").to_arrow_table()
+
+    def use_threads(self, count: int) -> None:
+        self.connection.execute(f"SET threads = {count}")
 
     def totals(self) -> Totals:
         return totals_of(self.connection.execute(TOTALS.format(self._source)).fetchall())
+
+
+class ParquetClustered(ParquetByDay):
+    """The whole window in one file, sorted by key: each day writes all of it again."""
+
+    def __init__(self, path: Path, window: int) -> None:
+        super().__init__(path, window, SMALL_GROUP)
+        self.name = f"Parquet sorted by key, groups of {SMALL_GROUP:,}"
+        self._waiting: list[pa.Table] = []
+
+    def load(self, day: int, records: pa.Table) -> None:
+        self._waiting.append(_stamp(day, records))
+
+    def loaded(self, last: int) -> None:
+        whole, self._waiting = pa.concat_tables(self._waiting).sort_by(KEY), []
+        self._write(whole)
+
+    def _write(self, whole: pa.Table) -> None:
+        folder = self.path / "all"
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "new").open("wb") as file:
+            write_plain(whole, file, self._group)
+            os.fsync(file.fileno())
+        (folder / "new").rename(folder / "records.parquet")
+
+    def advance(self, day: int, records: pa.Table) -> None:
+        before = pq.read_table(self.path / "all" / "records.parquet", partitioning=None)
+        kept = before.filter(pc.field("day") > day - self._window)
+        self._write(pa.concat_tables([kept, _stamp(day, records)]).sort_by(KEY))
+
+
+def _stamp(day: int, records: pa.Table) -> pa.Table:
+    days = pa.array([day], pa.int32()).take(pa.array([0] * len(records)))
+    return records.append_column("day", days)
 
 
 def write_plain(records: pa.Table, file: Any, group: int = DEFAULT_GROUP) -> None:
@@ -77,8 +118,9 @@ class Delta:
     That is several times faster than its pyarrow dataset, and skips files and row groups alike.
     """
 
-    name = "Delta"
+    name = "Delta by day"
     wants_sorted = True
+    _partition: str | None = "day"
 
     def __init__(self, path: Path, window: int) -> None:
         self.path, self.share, self._window = path, 0.1, window
@@ -86,17 +128,14 @@ class Delta:
         self._builder: Any = None
 
     def load(self, day: int, records: pa.Table) -> None:
-        stamped = records.append_column(
-            "day", pa.array([day], pa.int32()).take(pa.array([0] * len(records)))
-        )
         properties = self._package.WriterProperties(
             compression="ZSTD", max_row_group_size=SMALL_GROUP
         )
         self._package.write_deltalake(
             self.path,
-            stamped,
+            _stamp(day, records),
             mode="append",
-            partition_by=["day"],
+            partition_by=self._partition,
             writer_properties=properties,
             target_file_size=1 << 30,
         )
@@ -122,13 +161,38 @@ class Delta:
     def probe(self, key: str) -> Any:
         return self._builder.execute(f"{BY_KEY.format('flows')} '{key}'").read_all()
 
-    def table(self, answer: Any) -> pa.Table:
-        found = pa.table(answer)
-        return found.cast(SCHEMA) if len(found) else SCHEMA.empty_table()
+    def arrow(self, key: str) -> pa.Table:
+        return pa.table(self.probe(key))
 
-    def probe_plain(self, key: str) -> Any:
-        return self.probe(key)
+    def rows(self, key: str) -> PythonRows:
+        return self.unpack(self.probe(key))
+
+    def unpack(self, answer: Any) -> PythonRows:
+        return list(zip(*(c.to_pylist() for c in pa.table(answer).columns), strict=True))
+
+    def use_threads(self, count: int) -> None: ...
 
     def totals(self) -> Totals:
         found = pa.table(self._builder.execute(TOTALS.format("flows")).read_all())
         return totals_of(list(zip(*(c.to_pylist() for c in found.columns), strict=True)))
+
+
+class DeltaClustered(Delta):
+    """A Delta table in the order of the key: ``OPTIMIZE ZORDER`` after loading and after each day.
+
+    Of one column the z-order is its own order.
+    """
+
+    name = "Delta, z-order by key"
+    _partition = None
+
+    def loaded(self, last: int) -> None:
+        properties = self._package.WriterProperties(
+            compression="ZSTD", max_row_group_size=SMALL_GROUP
+        )
+        table = self._package.DeltaTable(self.path)
+        table.optimize.z_order([KEY], target_size=1 << 30, writer_properties=properties)
+
+    def advance(self, day: int, records: pa.Table) -> None:
+        super().advance(day, records)
+        self.loaded(day)

@@ -2,9 +2,9 @@
 
 ``load`` takes a day of the first window, in the way that is fastest, and ``loaded`` ends that.
 ``advance`` takes a day and forgets the oldest, durably; ``reclaim`` frees space where that is work
-of its own. ``probe`` answers in the store's own form, as cheaply as it can; ``table`` turns that
-into Arrow outside of what is timed, to compare answers. ``probe_plain`` answers in plain values
-that are the caller's own; where ``probe`` gives a view of a file, that is more work.
+of its own. A look-up has three forms: ``probe`` answers as the store has it, as cheaply as it can;
+``arrow`` with an Arrow table, ``rows`` with a list of tuples of Python values. ``unpack`` makes
+rows of what ``probe`` gives, outside of what is timed, to compare answers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import pyarrow as pa
 from benchmarks.archive_days import KEY, SCHEMA
 from windrow.archive.archive import Archive
 from windrow.archive.format.run_ref import Format
-from windrow.archive.runs.encoding import decode
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.wave import TechniqueName
 
 BY_KEY = f"SELECT {', '.join(SCHEMA.names)} FROM {{}} WHERE {KEY} ="
 TOTALS = "SELECT proto, count(*), sum(bytes), sum(packets) FROM {} GROUP BY proto"
 Totals = dict[str, tuple[int, ...]]
+PythonRows = list[tuple[Any, ...]]
 
 
 class Store(Protocol):
@@ -47,8 +47,10 @@ class Store(Protocol):
     def open(self) -> None: ...
     def close(self) -> None: ...
     def probe(self, key: str) -> Any: ...
-    def probe_plain(self, key: str) -> Any: ...
-    def table(self, answer: Any) -> pa.Table: ...
+    def arrow(self, key: str) -> pa.Table: ...
+    def rows(self, key: str) -> PythonRows: ...
+    def unpack(self, answer: Any) -> PythonRows: ...
+    def use_threads(self, count: int) -> None: ...
     def totals(self) -> Totals: ...
 
 
@@ -63,11 +65,13 @@ class Windrow:
         self.name = f"Windrow {form.title()}, {technique.removesuffix(' shadow')}"
         self.path, self.share = path, 1.0 if form == "arrow" else 0.2
         self.wants_sorted = False
+        self._views = form == "arrow"  # what is found in Parquet has to be read
         self._day_by_day = technique == "packed at rest"
         self._archive = Archive.create(
             path, SCHEMA, KEY, window=window, scheme="WATA", n=4, technique=technique, format=form
         )
         self._reader: Reader | None = None
+        self._connection: duckdb.DuckDBPyConnection | None = None
 
     def load(self, day: int, records: pa.Table) -> None:
         self._archive.append(day, records, now=day if self._day_by_day else None)
@@ -84,8 +88,12 @@ class Windrow:
     def open(self) -> None:
         self._archive = Archive.open(self.path)
         self._reader = self._archive.reader()
+        self._connection = duckdb.connect()
 
     def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
         if self._reader is not None:
             self._reader.close()
         self._reader, self._archive = None, Archive.open(self.path)  # no run stays mapped
@@ -96,19 +104,28 @@ class Windrow:
         return self._reader
 
     def probe(self, key: str) -> Any:
+        return self.reader.find(key) if self._views else self.reader.probe(key)
+
+    def arrow(self, key: str) -> pa.Table:
         return self.reader.probe(key)
 
-    def probe_plain(self, key: str) -> Any:
-        return self.reader.probe(key, plain=True)
+    def rows(self, key: str) -> PythonRows:
+        return self.reader.rows(key)
 
-    def table(self, answer: pa.Table) -> pa.Table:
-        return decode(answer)
+    def unpack(self, answer: Any) -> PythonRows:
+        table = answer.plain() if self._views else answer
+        return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
+
+    def use_threads(self, count: int) -> None:
+        assert self._connection is not None
+        self._connection.execute(f"SET threads = {count}")
+        pa.set_cpu_count(count)
 
     def totals(self) -> Totals:
+        assert self._connection is not None
         records = self.reader.scan(columns=["proto", "bytes", "packets"])
-        with duckdb.connect() as connection:
-            connection.register("records", records)
-            return totals_of(connection.execute(TOTALS.format("records")).fetchall())
+        self._connection.register("records", records)
+        return totals_of(self._connection.execute(TOTALS.format("records")).fetchall())
 
     def runs(self) -> int:
         return len(self.reader.sources())
@@ -120,18 +137,24 @@ class Windrow:
 
 
 class Rows:
-    """A store whose answers are Python rows: nothing of them is left unread."""
+    """A store whose answers are Python rows, if it has nothing that is cheaper."""
 
     wants_sorted = True
-    probe: Callable[[str], Any]
+    rows: Callable[[str], PythonRows]
 
-    def table(self, answer: Any) -> pa.Table:
-        columns = list(zip(*answer, strict=True)) if answer else [()] * len(SCHEMA)
-        arrays = [pa.array(c).cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+    def probe(self, key: str) -> Any:
+        return self.rows(key)
+
+    def arrow(self, key: str) -> pa.Table:
+        found = self.rows(key)
+        columns = list(zip(*found, strict=True)) if found else [()] * len(SCHEMA)
+        arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
         return pa.table(arrays, schema=SCHEMA)
 
-    def probe_plain(self, key: str) -> Any:
-        return self.probe(key)
+    def unpack(self, answer: Any) -> PythonRows:
+        return list(answer)
+
+    def use_threads(self, count: int) -> None: ...
 
     def reclaim(self) -> None: ...
 

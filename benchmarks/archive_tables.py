@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from benchmarks.archive_days import KEY, SCHEMA
-from benchmarks.archive_stores import BY_KEY, TOTALS, Rows, Totals, totals_of
+from benchmarks.archive_stores import BY_KEY, TOTALS, PythonRows, Rows, Totals, totals_of
 
 
 class DuckTable(Rows):
@@ -62,11 +61,29 @@ class DuckTable(Rows):
             self._open.close()
         self._open = None
 
-    def probe(self, key: str) -> Any:
+    def rows(self, key: str) -> PythonRows:
         return self.connection.execute(f"EXECUTE probe('{key}')").fetchall()
+
+    def arrow(self, key: str) -> pa.Table:
+        return self.connection.sql(f"EXECUTE probe('{key}')").to_arrow_table()
+
+    def use_threads(self, count: int) -> None:
+        self.connection.execute(f"SET threads = {count}")
 
     def totals(self) -> Totals:
         return totals_of(self.connection.execute(TOTALS.format("flows")).fetchall())
+
+
+class DuckSorted(DuckTable):
+    """The same with the whole window in the order of the key; days that come are put after it."""
+
+    name = "DuckDB table sorted by key, index"
+
+    def loaded(self, last: int) -> None:
+        self.connection.execute(f"CREATE TABLE sorted AS SELECT * FROM flows ORDER BY {KEY}, day")
+        self.connection.execute("DROP TABLE flows")
+        self.connection.execute("ALTER TABLE sorted RENAME TO flows")
+        super().loaded(last)
 
 
 class SqliteTable(Rows):
@@ -79,6 +96,9 @@ class SqliteTable(Rows):
         self.path, self.share, self._window = path, 1.0, window
         self._file, self._ends = path / "flows.sqlite", {0: 0}
         self._open: sqlite3.Connection | None = None
+        self.create()
+
+    def create(self) -> None:
         kinds = ("TEXT" if pa.types.is_string(f.type) else "INTEGER" for f in SCHEMA)
         columns = ", ".join(f"{n} {k}" for n, k in zip(SCHEMA.names, kinds, strict=True))
         self.connection.execute(f"CREATE TABLE flows (row INTEGER PRIMARY KEY, {columns})")
@@ -103,10 +123,7 @@ class SqliteTable(Rows):
         self._ends[day] = start + len(records)
         insert = f"INSERT INTO flows VALUES ({', '.join('?' * (len(SCHEMA) + 1))})"
         for batch in records.to_batches(100_000):
-            columns = [
-                (c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c).to_pylist()
-                for c in batch.columns
-            ]
+            columns = [c.to_pylist() for c in batch.columns]
             rows = zip(range(start, start + len(batch)), *columns, strict=True)
             self.connection.executemany(insert, rows)
             start += len(batch)
@@ -134,8 +151,24 @@ class SqliteTable(Rows):
             self._open.close()
         self._open = None
 
-    def probe(self, key: str) -> Any:
+    def rows(self, key: str) -> PythonRows:
         return self.connection.execute(self._probe, (key,)).fetchall()
 
     def totals(self) -> Totals:
         return totals_of(self.connection.execute(TOTALS.format("flows")).fetchall())
+
+
+class SqliteClustered(SqliteTable):
+    """Without row numbers: the table is the index, in the order of key, day and place."""
+
+    name = "SQLite table, clustered by key"
+
+    def create(self) -> None:
+        kinds = ("TEXT" if pa.types.is_string(f.type) else "INTEGER" for f in SCHEMA)
+        columns = ", ".join(f"{n} {k}" for n, k in zip(SCHEMA.names, kinds, strict=True))
+        self.connection.execute(
+            f"CREATE TABLE flows (row INTEGER, {columns}, PRIMARY KEY ({KEY}, row)) WITHOUT ROWID"
+        )
+
+    def loaded(self, last: int) -> None:
+        self.connection.execute("ANALYZE")

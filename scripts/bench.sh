@@ -30,10 +30,10 @@ environment bytewax bytewax==0.21.1 pyarrow==26.0.1
 environment pathway pathway==0.33.0
 environment flink apache-flink==2.3.0
 
-# Indexes of intervals and Delta are called in the same process as Windrow, and need next to nothing.
+# Indexes of intervals, Delta, LMDB and RocksDB are called in the same process as Windrow, and need next to nothing.
 "$python" -m pip install --quiet --disable-pip-version-check \
   --constraint constraints.txt --editable '.[bench]' ||
-  failed+=("deltalake, intervaltree, ncls, superintervals")
+  failed+=("deltalake, intervaltree, lmdb, ncls, rocksdict, superintervals")
 
 if [ ${#failed[@]} -gt 0 ]; then
   say "these could not be installed, and the benchmarks leave them out: ${failed[*]}"
