@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
 import pyarrow as pa
 
 from benchmarks.archive_days import KEY, SCHEMA
@@ -71,7 +70,6 @@ class Windrow:
             path, SCHEMA, KEY, window=window, scheme="WATA", n=4, technique=technique, format=form
         )
         self._reader: Reader | None = None
-        self._connection: duckdb.DuckDBPyConnection | None = None
 
     def load(self, day: int, records: pa.Table) -> None:
         self._archive.append(day, records, now=day if self._day_by_day else None)
@@ -88,12 +86,8 @@ class Windrow:
     def open(self) -> None:
         self._archive = Archive.open(self.path)
         self._reader = self._archive.reader()
-        self._connection = duckdb.connect()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
         if self._reader is not None:
             self._reader.close()
         self._reader, self._archive = None, Archive.open(self.path)  # no run stays mapped
@@ -117,15 +111,10 @@ class Windrow:
         return list(zip(*(c.to_pylist() for c in table.columns), strict=True))
 
     def use_threads(self, count: int) -> None:
-        assert self._connection is not None
-        self._connection.execute(f"SET threads = {count}")
         pa.set_cpu_count(count)
 
     def totals(self) -> Totals:
-        assert self._connection is not None
-        records = self.reader.scan(columns=["proto", "bytes", "packets"])
-        self._connection.register("records", records)
-        return totals_of(self._connection.execute(TOTALS.format("records")).fetchall())
+        return self.reader.totals("proto", ["bytes", "packets"])
 
     def runs(self) -> int:
         return len(self.reader.sources())

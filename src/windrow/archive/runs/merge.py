@@ -66,6 +66,7 @@ class Values:
             if own.null_count:
                 missing = own.is_null().to_numpy()
                 own = own.fill_null(0)
+                codes = codes if len(codes) else np.zeros(1, codes.dtype)  # of nothing but NULLs
             indices = pa.array(codes[own.to_numpy()], mask=missing)
         if isinstance(indices, pa.ChunkedArray):
             indices = pa.concat_arrays(indices.chunks)

@@ -30,6 +30,7 @@ from windrow.archive.runs.probe_plan import ProbePlan
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.runs.run_directory import Finder
 from windrow.archive.runs.stored_rows import StoredRows, StoredTable
+from windrow.archive.runs.totals import add_run, add_table, merge_totals
 from windrow.archive.versions.versions import Lease
 from windrow.core.thresholds import Threshold
 
@@ -196,6 +197,27 @@ class PinnedReader(ABC):
     ) -> pa.Table:
         """TimedSegmentScan: all entries from t1 to t2; without them a SegmentScan."""
         return pa.Table.from_batches(self.batches(t1, t2, columns=columns), self._columns(columns))
+
+    def totals(
+        self,
+        by: str,
+        sums: Sequence[str] = (),
+        t1: int | None = None,
+        t2: int | None = None,
+    ) -> dict[Any, tuple[Any, ...]]:
+        """A scan that is added up: for each value of a column how many entries have it, and the
+        sums of other columns. NULLs count for nothing in a sum.
+        """
+        columns = list(dict.fromkeys([by, *sums]))
+        schema, parts = self._columns(columns), []
+        for run, only in self._live(t1, t2):
+            mapping = run.entries.mapping(schema, only)
+            part = None if mapping is None else add_run(mapping, by, sums)
+            if part is None:
+                table = pa.Table.from_batches(self._rows(run, schema, only), schema)
+                part = add_table(table, by, sums)
+            parts.append(part)
+        return merge_totals(parts)
 
     def batches(
         self, t1: int | None = None, t2: int | None = None, *, columns: Sequence[str] | None = None
