@@ -211,7 +211,7 @@ class PinnedReader(ABC):
         columns = list(dict.fromkeys([by, *sums]))
         schema, parts = self._columns(columns), []
         for run, only in self._live(t1, t2):
-            mapping = run.entries.mapping(schema, only)
+            mapping = run.entries.map_rows(schema, only)
             part = None if mapping is None else add_run(mapping, by, sums)
             if part is None:
                 table = pa.Table.from_batches(self._rows(run, schema, only), schema)
