@@ -37,12 +37,15 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
+from windrow.operators.possible_opposites import PossibleOpposites
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.physical.state_kinds import BufferKind, Kept
 
 CROWD = Threshold(32)
 """Events of one instant beyond which comparing each with each costs more than it saves."""
+FEW = Threshold(1024)
+"""Tuples that come up to which all that go are compared with them."""
 NONE = np.empty(0, np.int64)
 
 
@@ -185,6 +188,8 @@ class Changelog:
         self.buffer = StateBuffer(schema, pattern, kind)
         texts = [is_bytes(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
+        numbers = [pa.types.is_integer(k) or pa.types.is_floating(k) for k in schema.types]
+        self._first_number = numbers.index(True) if any(numbers) else None
 
     @property
     def state(self) -> tuple[Kept, ...]:
@@ -199,7 +204,15 @@ class Changelog:
             return delta
         positive, negative = split_by_sign(delta)
         passing = self._store(positive, negative, now) if self.keeps else NONE
-        left, leaving = self._leave(negative, now) if self.keeps else (negative.rows, negative.ts)
+        opposites = self._possible_opposites(positive)
+        if opposites is not None and len(passing):
+            column = opposites.column
+            values = None if column is None else positive.rows.column(column)
+            among = opposites.among(positive.exp, values)[passing]
+            passing = passing[among]
+        left, leaving = (
+            self._leave(negative, now, opposites) if self.keeps else (negative.rows, negative.ts)
+        )
         if not len(positive) + left.num_rows:
             return self._nothing
         # Within an instant what goes stands before what comes, as a reader expects it.
@@ -241,13 +254,30 @@ class Changelog:
         self.buffer.insert(positive.filter(stays))
         return np.flatnonzero(~stays)
 
-    def _leave(self, negative: Delta, now: int) -> tuple[pa.RecordBatch, Int64s]:
-        """What is no longer kept at ``now``: tuples that were withdrawn or expired, and when."""
+    def _possible_opposites(self, positive: Delta) -> PossibleOpposites | None:
+        """What tells which ends may matter to ISTREAM; None: all of them, or there are few."""
+        if self.signs != (1,) or not self.keeps or len(positive) <= FEW.value:
+            return None
+        return PossibleOpposites(positive, self._first_number)
+
+    def _leave(
+        self, negative: Delta, now: int, opposites: PossibleOpposites | None
+    ) -> tuple[pa.RecordBatch, Int64s]:
+        """What is no longer kept at ``now``: tuples that were withdrawn or expired, and when.
+
+        Of those that cannot be the opposite of something nothing is said."""
         withdrawn = self.buffer.withdraw(negative)
         expired, expiry = self.buffer.expire(now)
-        left = self.buffer.rows.take(np.concatenate([withdrawn, expired]).astype(np.int64))
+        places = np.concatenate([withdrawn, expired]).astype(np.int64)
+        times = np.concatenate([negative.ts, expiry])
+        if opposites is not None and len(places):
+            column = opposites.column
+            values = None if column is None else self.buffer.rows.columns[column].take(places)
+            among = opposites.among(times, values)
+            places, times = places[among], times[among]
+        left = self.buffer.rows.take(places)
         self.buffer.reclaim()
-        return left, np.concatenate([negative.ts, expiry])
+        return left, times
 
     @staticmethod
     def _are_the_first(at: Int64s, count: int) -> bool:
