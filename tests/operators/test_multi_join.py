@@ -129,3 +129,25 @@ def test_a_join_of_windows_that_slide_drops_early_and_shows_no_live_window() -> 
         pipeline = Pipeline(compile_script(query).queries[0].plan)
         (join,) = (o for o in pipeline.operators if isinstance(o, WindowJoin))
         assert [part.buffer.whole for part in join.held_inputs().values()] == [whole] * 2
+
+
+def test_expired_tuples_that_are_dropped_late_are_in_no_result() -> None:
+    kinds, patterns = [pa.int32()], [UpdatePattern.WEAKEST] * 3
+    schema = pa.schema([("k", pa.int32()), ("a", pa.int64())])
+    names = [(f"{n}{i}", t) for i in range(3) for n, t in zip("ka", schema.types, strict=True)]
+    both = pa.schema(names)
+    keys = [[Column(0, "k", Type.INT)]] * 3
+    joins = [
+        MultiwayJoin([schema] * 3, patterns, keys, kinds, None, (1, 2, 0), both, expiry=expiry)
+        for expiry in (0, 35)
+    ]
+    rng, most = np.random.default_rng(1), [0, 0]
+    for step in range(30):
+        part = interval(rng, step * 10, (20, 20, 20))
+        deltas = [
+            Delta.insertions(d.ts, d.rows.select(["k", "a"]), d.ts + 40) for d in part.values()
+        ]
+        found = [combinations(join.process(deltas, step * 10 + 9)) for join in joins]
+        assert found[0] == found[1]
+        most = [max(m, join.size()) for m, join in zip(most, joins, strict=True)]
+    assert most[1] > 1.3 * most[0]

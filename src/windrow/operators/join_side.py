@@ -78,20 +78,22 @@ class JoinSide:
         if not len(delta):
             return NOBODY, NOBODY
         keys = [evaluate(k, delta.rows) for k in self.keys]
-        nulls = np.zeros(len(delta), np.bool_)
-        for key in keys:
-            if key.null_count:
-                nulls |= key.is_null().to_numpy(zero_copy_only=False)
-        if nulls.any():  # NULL equals nothing
-            delta, self.buffer.whole = delta.filter(~nulls), False
+        if any(key.null_count for key in keys):  # NULL equals nothing
+            known = np.ones(len(delta), np.bool_)
+            for key in keys:
+                known &= key.is_valid().to_numpy(zero_copy_only=False)
+            delta, self.buffer.whole = delta.filter(known), False
             keys = [evaluate(k, delta.rows) for k in self.keys]
         positive, negative = split_by_sign(delta)
         if len(negative):
             keys = [evaluate(k, positive.rows) for k in self.keys]
         self.codes.append(interner.codes(keys, len(positive)))
         first = self.buffer.insert(positive)
+        new = np.arange(first, self.buffer.next, dtype=np.int64)
+        if not len(negative):
+            return new, NOBODY
         withdrawn = self.buffer.withdraw(negative)
-        return np.arange(first, self.buffer.next, dtype=np.int64), withdrawn[withdrawn < first]
+        return new, withdrawn[withdrawn < first]
 
     def link(self, positions: Int64s, codes: int) -> None:
         """Put positions at the heads of their rings; ``codes`` is how many codes there are."""
