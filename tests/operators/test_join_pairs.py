@@ -32,14 +32,12 @@ def test_nobody_is_looked_at_behind_a_partner_that_has_ended(in_order, expected)
     mine = lives((10, 20, -1))
     partners = lives((1, 99, -1), (2, 5, 0), (3, 13, 1))
     out = [np.empty(8, np.int64) for _ in range(5)]
-    none, one, three = np.zeros(1, np.int64), np.array([join_pairs.ONCE]), np.zeros(3, np.int64)
+    none, codes = np.zeros(1, np.int64), np.zeros(3, np.int64)
     count, visits = join_pairs._probe(
-        none, none, mine, 0, one, 10, np.array([2]), three, partners, 0, 0, 0, False, in_order,
-        np.empty((0, 4), np.int64), *out,
-    )  # fmt: skip
+        none, none, mine, 0, np.array([2]), codes, partners, 0, 0, 0, False, in_order, *out
+    )
     assert out[1][:count].tolist() == expected
     assert visits == (2 if in_order else 3)
-    assert one.tolist() == [join_pairs.UNSEEN]
 
 
 def tuples(ts: list[int], keys: list[int], length: int) -> Delta:

@@ -17,10 +17,11 @@ from windrow.core.thresholds import Threshold
 
 MANY = Threshold(1_000)
 """Instants that are worth the tables of a radix sort."""
-PASSES_PER_MERGE = 2
-"""How many passes a radix sort makes while runs are merged two by two once."""
-TABLES = 2
-"""What its tables cost it besides, in passes."""
+LONG_RUN = 8
+"""Instants in a run, on average, from which on merging is faster than some passes of a radix sort:
+runs that hardly overlap are merged at a gallop."""
+FEW_RUNS = 8
+"""Runs up to which merging is faster than one pass."""
 DIGIT = 11
 """Bits of a digit: the counts of one pass stay in the processor's first cache."""
 
@@ -71,8 +72,8 @@ def time_order(times: Int64s) -> Int64s:
     if len(times) > MANY.value:
         least, greatest, descents = _shape(times)
         span = greatest - least  # which has to be a 64-bit integer too
-        passes = -(-span.bit_length() // DIGIT)
-        if span < 1 << 62 and PASSES_PER_MERGE * descents.bit_length() > passes + TABLES:
+        one_pass = span < 1 << DIGIT and descents > FEW_RUNS
+        if one_pass or (descents * LONG_RUN > len(times) and span < 1 << 62):
             places: Int64s = _sort_by_digits(times, least, greatest)
             return places
     return np.argsort(times, kind="stable")

@@ -6,11 +6,11 @@ other side (``join_side``) and stops where that window ends. With no keys all tu
 code, and it is nested loops over the live windows.
 
 One walk serves all tuples of an interval that have the same value (Golab 2006, 5.2.2, Algorithm
-5): the first of them walks the chain and writes its partners down side by side, if others are to
-come, and these read the list. Lives are compared for each, because equal values may have come at
-different instants. Inside an interval longer than the window most of a chain has ended before the
-first new tuple came: where tuples end in the order in which they came (WEAKEST), the walk stops at
-the first that has.
+5): the partners of the value are written down side by side, and each tuple reads the list. Only
+where partners are few does each tuple walk the chain for itself. Lives are compared for each,
+because equal values may have come at different instants. Inside an interval longer than the window
+most of a chain has ended before the first new tuple came: where tuples end in the order in which
+they came (WEAKEST), the walk stops at the first that has.
 
 Cost of a probe: per value the length of its chain (of its bucket, if there are buckets), and per
 tuple its partners.
@@ -35,7 +35,6 @@ from windrow.columns.kernels import (
     boolean,
     grid,
     grid_out,
-    inline,
     int64,
     ints,
     ints_out,
@@ -52,110 +51,123 @@ from windrow.windows.chains import chain_of, older
 
 PAIRS_AT_A_TIME = Threshold(2_000_000, least=1)
 """How many candidate pairs a nested-loops probe may put into memory at once."""
-UNSEEN, ONCE, OFTEN = -1, -2, -3
-"""Of a value: how many tuples of a probe have it. A list of its partners is a number from 0 on."""
-
-
-@kernel(types.UniTuple(int64, 2), ints, ints, grid, int64, ints_out)
-def _note_values(at, codes, life, base, values):  # type: ignore[no-untyped-def]
-    """Note of each value of ``at`` whether it comes ONCE or OFTEN.
-
-    How many tuples have a value that came before, and the least TS of all.
-    """
-    again, least = 0, FOREVER
-    for i in range(len(at)):
-        row = at[i] - base
-        least = min(least, life[row, TS])
-        if values[codes[row]] == UNSEEN:
-            values[codes[row]] = ONCE
-        else:
-            values[codes[row]] = OFTEN
-            again += 1
-    return again, least
-
-
-@inline
-def _put(count, at, partner, start, end, exp, mine, theirs, starts, ends, expiries):  # type: ignore[no-untyped-def]
-    """Write down a pair if there is room; how many there are now."""
-    if count < len(mine):
-        mine[count] = at
-        theirs[count] = partner
-        starts[count] = start
-        ends[count] = end
-        expiries[count] = exp
-    return count + 1
+WORTH_A_LIST = Threshold(4, least=0)
+"""Partners of a tuple, on average, from which on those of a value are written down for all that
+have it: a shorter chain is walked again as fast."""
+UNLISTED = -1
+"""Of a value: there is no list of its partners."""
 
 
 @kernel(
-    types.UniTuple(int64, 2), ints, ints, grid, int64, ints_out, int64, ints, ints, grid, int64,
-    int64, int64, boolean, boolean, grid_out, *[ints_out] * 5,
+    types.UniTuple(int64, 2), ints, ints, grid, int64, ints, ints, grid, int64, int64, int64,
+    boolean, boolean, *[ints_out] * 5,
 )  # fmt: skip
 def _probe(  # type: ignore[no-untyped-def]
-    at, codes, life, base, values, least, heads, other_codes, other_life, other_base,
-    buckets, since, whole, in_order, lists, mine, theirs, starts, ends, expiries,
+    at, codes, life, base, heads, other_codes, other_life, other_base, buckets, since, whole,
+    in_order, mine, theirs, starts, ends, expiries,
 ):  # fmt: skip
     """Pairs of the positions ``at`` with the other side's chains, and the lives of the pairs.
 
     Only pairs that end after ``since`` count; with ``whole`` those partners are left out that
-    were withdrawn. If partners end ``in_order``, none is looked at behind one that has ended.
-    ``values`` are as noted, and all UNSEEN afterwards; ``least`` is the least TS. A row of
-    ``lists`` is a partner with its life; before the partners of a value stands their number.
-
-    The answer is how many pairs there are (those that do not fit are counted but not written), and
-    how many tuples of the other side were visited.
+    were withdrawn. If partners end ``in_order``, none is looked at behind one that has ended. The
+    answer is how many pairs there are (those that do not fit are counted but not written), and how
+    many tuples of the other side were visited.
     """
-    count, used, visits = 0, 0, 0
+    count, room, visits = 0, len(mine), 0
     for i in range(len(at)):
         row = at[i] - base
         code = codes[row]
         ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
         over = max(ts, since)
-        known = values[code]
-        if known >= 0:
-            for j in range(known + 1, known + 1 + lists[known, 0]):
-                finish = lists[j, 2]
-                if in_order and finish <= over:
-                    break
-                start, finish = max(ts, lists[j, 1]), min(end, finish)
-                if start < finish and finish > since:
-                    count = _put(
-                        count, at[i], lists[j, 0], start, finish, min(exp, lists[j, 3]),
-                        mine, theirs, starts, ends, expiries,
-                    )  # fmt: skip
-            continue
-        listing, first = known == OFTEN, used
-        until = max(least, since) if listing else over
-        used += listing
         p = heads[chain_of(code, buckets)]
         while p >= other_base:
             partner = p - other_base
             visits += 1
-            finish = other_life[partner, END]
-            if in_order and finish <= until:
+            if in_order and other_life[partner, END] <= over:
                 break
-            withdrawn = finish < other_life[partner, EXP]
-            wanted = finish > since and not (whole and withdrawn)
-            if wanted and (not buckets or other_codes[partner] == code):
-                came, lapses = other_life[partner, TS], other_life[partner, EXP]
-                if listing:
-                    lists[used, 0], lists[used, 1] = p, came
-                    lists[used, 2], lists[used, 3] = finish, lapses
-                    used += 1
-                start, finish = max(ts, came), min(end, finish)
-                if start < finish and finish > since:
-                    count = _put(
-                        count, at[i], p, start, finish, min(exp, lapses),
-                        mine, theirs, starts, ends, expiries,
-                    )  # fmt: skip
+            start, finish = max(ts, other_life[partner, TS]), min(end, other_life[partner, END])
+            withdrawn = other_life[partner, END] < other_life[partner, EXP]
+            lives = start < finish and finish > since and not (whole and withdrawn)
+            if lives and (buckets == 0 or other_codes[partner] == code):
+                if count < room:
+                    mine[count] = at[i]
+                    theirs[count] = p
+                    starts[count] = start
+                    ends[count] = finish
+                    expiries[count] = min(exp, other_life[partner, EXP])
+                count += 1
             p = older(p, other_base, LINK, other_life)
-        values[code] = UNSEEN
-        if listing:
-            lists[first, 0] = used - first - 1
-            values[code] = first
-    if used:
-        for i in range(len(at)):
-            values[codes[at[i] - base]] = UNSEEN
     return count, visits
+
+
+@kernel(
+    int64, ints, ints, grid, int64, ints, ints, grid, int64, int64, int64, boolean, boolean,
+    ints_out, grid_out,
+)  # fmt: skip
+def _list_partners(  # type: ignore[no-untyped-def]
+    at, codes, life, base, heads, other_codes, other_life, other_base, buckets, since, whole,
+    in_order, values, lists,
+):  # fmt: skip
+    """Write down the partners of each value of ``at`` once; how many tuples were visited.
+
+    ``values[code]`` is where the list of a value begins: with how many rows follow, each a partner
+    and its life. Nobody is on it who ended before the least TS of ``at``, or before ``since``.
+    """
+    used, visits, over = 0, 0, FOREVER
+    for i in range(len(at)):
+        over = min(over, life[at[i] - base, TS])
+    over = max(over, since)
+    for i in range(len(at)):
+        code = codes[at[i] - base]
+        if values[code] != UNLISTED:
+            continue
+        first = used
+        used += 1
+        p = heads[chain_of(code, buckets)]
+        while p >= other_base:
+            partner = p - other_base
+            visits += 1
+            end, exp = other_life[partner, END], other_life[partner, EXP]
+            if in_order and end <= over:
+                break
+            wanted = end > over and not (whole and end < exp)
+            if wanted and (buckets == 0 or other_codes[partner] == code):
+                lists[used, 0], lists[used, 1] = p, other_life[partner, TS]
+                lists[used, 2], lists[used, 3] = end, exp
+                used += 1
+            p = older(p, other_base, LINK, other_life)
+        lists[first, 0] = used - first - 1
+        values[code] = first
+    return visits
+
+
+@kernel(
+    types.UniTuple(int64, 2), ints, ints, grid, int64, ints, grid, int64, boolean,
+    *[ints_out] * 5,
+)  # fmt: skip
+def _read_lists(  # type: ignore[no-untyped-def]
+    at, codes, life, base, values, lists, since, in_order, mine, theirs, starts, ends, expiries,
+):  # fmt: skip
+    """As ``_probe``, from the lists of partners; how many pairs, and how many rows were read."""
+    count, room, reads = 0, len(mine), 0
+    for i in range(len(at)):
+        row = at[i] - base
+        ts, end, exp = life[row, TS], life[row, END], life[row, EXP]
+        over, first = max(ts, since), values[codes[row]]
+        reads += lists[first, 0]
+        for j in range(first + 1, first + 1 + lists[first, 0]):
+            if in_order and lists[j, 2] <= over:
+                break
+            start, finish = max(ts, lists[j, 1]), min(end, lists[j, 2])
+            if start < finish and finish > since:
+                if count < room:
+                    mine[count] = at[i]
+                    theirs[count] = lists[j, 0]
+                    starts[count] = start
+                    ends[count] = finish
+                    expiries[count] = min(exp, lists[j, 3])
+                count += 1
+    return count, reads
 
 
 @dataclass
@@ -199,10 +211,10 @@ class JoinPairs:
     ) -> None:
         self.left, self.right, self.kinds = left, right, tuple(kinds)
         self.residual, self.schema = residual, schema
-        self.interner, self._values = Interner(self.kinds), fresh(UNSEEN)
+        self.interner, self._values = Interner(self.kinds), fresh(UNLISTED)
         self.visits = 0
         """How many tuples probes have looked at in chains."""
-        self._each = 2.0
+        self._each, self._steps = 2.0, 0.0
 
     def make_room(self) -> None:
         """Heads for all codes that there are; a probe needs them."""
@@ -231,26 +243,41 @@ class JoinPairs:
         return parts[0] if len(parts) == 1 else Pairs.concatenate(parts)
 
     def _probe(self, at: Int64s, side: JoinSide, other: JoinSide, since: int, whole: bool) -> Pairs:
-        life, theirs = side.buffer.life, other.buffer.life
-        codes, room = side.codes.view, likely_room(int(self._each * len(at)) + 64)
-        self._values = grow(self._values, len(self.interner), UNSEEN)
-        while True:
-            again, least = _note_values(at, codes, life.view, life.base, self._values)
-            # A list has a partner of each value once, and a number for each value.
-            lists = np.empty((len(theirs) + len(at) if again else 0, 4), np.int64)
-            out = [np.empty(room, np.int64) for _ in range(5)]
-            count, visits = _probe(
-                at, codes, life.view, life.base, self._values, least,
-                other.heads, other.codes.view, theirs.view, theirs.base, other.buckets,
-                since, whole, other.buffer.ends_in_order, lists, *out,
-            )  # fmt: skip
+        life, theirs, codes = side.buffer.life, other.buffer.life, side.codes.view
+        mine = (at, codes, life.view, life.base)
+        chains = (
+            other.heads, other.codes.view, theirs.view, theirs.base, other.buckets, since, whole,
+            other.buffer.ends_in_order,
+        )  # fmt: skip
+        listed = self._are_partners_many(other)
+        if listed:
+            self._values = grow(self._values, len(self.interner), UNLISTED)
+            lists = np.empty((len(theirs) + len(at), 4), np.int64)
+            visits = _list_partners(*mine, *chains, self._values, lists)
             self.visits += visits
-            self._each = max(2.0, 1.5 * count / len(at))
+        room = likely_room(int(self._each * len(at)) + 64)
+        while True:
+            out = [np.empty(room, np.int64) for _ in range(5)]
+            if listed:
+                in_order = other.buffer.ends_in_order
+                count, steps = _read_lists(*mine, self._values, lists, since, in_order, *out)
+            else:
+                count, steps = _probe(*mine, *chains, *out)
+                self.visits += steps
+            self._each, self._steps = max(2.0, 1.5 * count / len(at)), steps / len(at)
             if count <= room:
-                mine, partners, *lives = (a[:count] for a in out)
-                left, right = (mine, partners) if side is self.left else (partners, mine)
-                return self._matching(Pairs(left, right, *lives))
+                break
             room = count
+        if listed:
+            self._values[side.codes.take(at)] = UNLISTED
+        own, partners, *lives = (a[:count] for a in out)
+        left, right = (own, partners) if side is self.left else (partners, own)
+        return self._matching(Pairs(left, right, *lives))
+
+    def _are_partners_many(self, other: JoinSide) -> bool:
+        """Whether a tuple is likely to have many: on average, or as those of the last probe had."""
+        on_average = len(other.buffer.life) / max(other.buckets or len(self.interner), 1)
+        return max(on_average, self._steps) >= WORTH_A_LIST.value
 
     def _matching(self, pairs: Pairs) -> Pairs:
         """The pairs for which the residual predicate is true."""
