@@ -48,6 +48,8 @@ BY_SELECTIVITY: Order = (1, 2, 3, 0)
 FASTEST_FIRST: Order = (0, 1, 2, 3)
 INPUT = pa.schema([("k", pa.int64())])
 OUTPUT = pa.schema([(f"k{i}", pa.int64()) for i in range(len(STREAMS))])
+FILLING = 10 * PER_UNIT
+"""Ticks between evaluations while windows fill."""
 NEVER = 10**15
 """More tuples than come: no order is looked at again."""
 
@@ -56,7 +58,7 @@ NEVER = 10**15
 class Sizes:
     """Lengths are time units."""
 
-    measured: int = 100
+    measured: int = 50
     repeats: int = 5
     interval: int = 10
     intervals: tuple[int, ...] = (0, 1, 5, 10, 20, 50)
@@ -69,7 +71,7 @@ class Sizes:
 
 
 QUICK = Sizes(
-    repeats=5, intervals=(1, 10, 50),
+    measured=100, repeats=5, intervals=(1, 10, 50),
     ways=tuple((RESTORE, b, 10) for b in (NESTED, 2, 10, BY_VALUE)),
 )  # fmt: skip
 
@@ -108,11 +110,14 @@ def tuples(ticks: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def intervals(setting: Setting, ticks: int, seed: int) -> list[tuple[list[Delta], int]]:
-    """What comes between two evaluations, and when the second is: at a multiple of the step."""
+    """What comes between two evaluations, and when the second is: at a multiple of the step.
+
+    Until windows are full nothing is measured, and evaluations are fewer.
+    """
     stream, value = tuples(ticks, seed)
-    found = []
-    for start in range(0, ticks, setting.step):
-        end = min(start + setting.step, ticks)
+    found, filling = [], max(setting.step, FILLING)
+    for start in (*range(0, WINDOW, filling), *range(WINDOW, ticks, setting.step)):
+        end = min(start + (filling if start < WINDOW else setting.step), ticks)
         deltas = []
         for number in range(len(STREAMS)):
             at = np.flatnonzero(stream[start:end] == number) + start
@@ -136,7 +141,7 @@ class Run:
 
 
 def run_once(setting: Setting, sizes: Sizes, seed: int) -> Run:
-    full = WINDOW // setting.step
+    full = WINDOW // max(setting.step, FILLING)
     work = intervals(setting, WINDOW + PER_UNIT * sizes.measured, seed)
     operator, kept = setting.operator(), []
     for deltas, now in work[:full]:
