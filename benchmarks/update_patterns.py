@@ -1,11 +1,12 @@
 """Queries 1 to 4 of Golab 2006, 3.6, with negative tuples (NT), directly (DIRECT) and by pattern.
 
-Windows of 2,000 to 2,000,000 tuples per link, intervals of 1,000 tuples per link, results kept as
-a relation: the time per 1,000 tuples when the windows are full, and the tuples held, as in
-Figures 3.8 to 3.15. The strategies take turns over the same trace, and their answers are compared
+Windows of 2,000 to 200,000 tuples per link, evaluated at every tuple of a link as there, at every
+20 and at every 1,000, results kept as a relation: the time per 1,000 tuples when the windows are
+full, and the tuples held, as in Figures 3.8 to 3.15. UPA has the state that the optimiser chooses;
+UPA(10) and UPA(50) have calendar queues of so many partitions, and UPA(searched) searches them for
+what a negative tuple withdraws. All take turns over the same trace, and their answers are compared
 at the end of each run. Operators and kernels are shared, so that what differs is the strategy.
-Times are processor time, since all run alone on one core of a machine that others may use.
-"""
+Times are processor time, since all run alone on one core of a machine that others may use."""
 
 from __future__ import annotations
 
@@ -18,17 +19,28 @@ import pyarrow.compute as pc
 
 from benchmarks.feeding import Feed, lap
 from benchmarks.report import finish, median, quick_asked, save, say, table
-from benchmarks.trace import COLUMNS, links
-from benchmarks.update_patterns_figures import Series, draw
+from benchmarks.trace import COLUMNS
+from benchmarks.update_patterns_figures import draw
+from benchmarks.update_patterns_trace import proportioned_links
 from windrow.cql import parse
+from windrow.engine.observed import statistics_of
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.binder import bind
 from windrow.plan.catalog import Catalog, QueryDeclaration
-from windrow.plan.nodes import Join, Negation, Node, walk
+from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.costs.state_choice import choose_edge_states
+from windrow.plan.nodes import EdgeState, Join, Negation, Node, StrictState, walk
+from windrow.plan.nodes.rebuild import keep_edges_as
 from windrow.plan.optimiser import simplify
+from windrow.plan.physical.buffers import changes_buffer
 from windrow.plan.strategy import Strategy
 
-NT, DIRECT, UPA = Strategy.NT, Strategy.DIRECT, Strategy.UPA
+CHOSEN: dict[str, EdgeState] = {
+    "UPA(10)": EdgeState(10),
+    "UPA(50)": EdgeState(50),
+    "UPA(searched)": EdgeState(10, StrictState.SEARCHED),
+}
+"""State that the optimiser does not choose, by the name of the way; 10 partitions as in 3.6.1."""
 PAIRS = "l.src, l.dst, l.bytes, r.dst, r.bytes"
 COMPARED_WHOLE = 500_000
 """Larger answers are compared by their size and the sums of their columns."""
@@ -42,7 +54,7 @@ class Query:
     figure: str
     links: int
     text: str
-    strategies: tuple[Strategy, ...] = (NT, DIRECT, UPA)
+    ways: tuple[str, ...] = ("NT", "DIRECT", "UPA")
     topmost: type[Node] | None = None
     """Which of its operators has to be above the other, where that is the point."""
 
@@ -50,7 +62,7 @@ class Query:
 def _query1(name: str, figure: str, protocol: str) -> Query:
     text = f"""SELECT {PAIRS} FROM link1 {{w}} AS l, link2 {{w}} AS r
         WHERE l.src = r.src AND l.protocol = '{protocol}' AND r.protocol = '{protocol}'"""
-    return Query(name, figure, 2, text)
+    return Query(name, figure, 2, text, ("NT", "DIRECT", "UPA(10)", "UPA(50)", "UPA"))
 
 
 ABSENT = "NOT EXISTS (SELECT * FROM link2 {w} AS n WHERE n.src = l.src)"
@@ -59,7 +71,13 @@ QUERIES = (
     _query1("1 telnet", "3.9", "telnet"),
     Query("2 source", "3.10", 1, "SELECT DISTINCT src FROM link1 {w}"),
     Query("2 pairs", "3.11", 1, "SELECT DISTINCT src, dst FROM link1 {w}"),
-    Query("3", "3.14", 2, f"SELECT * FROM link1 {{w}} AS l WHERE {ABSENT}"),
+    Query(
+        "3",
+        "3.14",
+        2,
+        f"SELECT * FROM link1 {{w}} AS l WHERE {ABSENT}",
+        ("NT", "DIRECT", "UPA(searched)", "UPA"),
+    ),
     Query(
         "4 negation up",
         "3.15",
@@ -83,28 +101,39 @@ QUERIES = (
 class Sizes:
     """All in tuples per link."""
 
-    windows: tuple[int, ...] = (2_000, 20_000, 200_000, 2_000_000)
-    interval: int = 1_000
-    laps: int = 5
-    intervals: int = 20
-    """Intervals in a lap."""
+    windows: tuple[int, ...] = (2_000, 20_000, 200_000)
+    intervals: tuple[int, ...] = (1_000, 20, 1)
+    laps: int = 3
+    in_a_lap: tuple[int, ...] = (10_000, 1_000, 200)
+    """Tuples of a link in a lap, by interval."""
     queries: tuple[Query, ...] = QUERIES
 
+    @property
+    def measured(self) -> int:
+        """Tuples of a link after the window is full."""
+        both = zip(self.in_a_lap, self.intervals, strict=True)
+        return sum((self.laps + 1) * (lap + interval) for lap, interval in both)
 
-QUICK = Sizes(windows=(200_000,), queries=QUERIES[2:3], laps=9)
+
+QUICK = Sizes(
+    (200_000,), (1_000, 20), laps=3, in_a_lap=(5_000, 1_000), queries=(QUERIES[1], QUERIES[2])
+)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One strategy on one query and one window."""
+    """One way on one query, one window and one interval."""
 
     query: str
-    strategy: str
+    way: str
     window: int
+    interval: int
     milliseconds: float
     """For 1,000 tuples, the median lap."""
     held: int
     answer: int
+    state: str
+    """How the result is kept, in the words of EXPLAIN."""
     laps: tuple[float, ...]
 
 
@@ -130,35 +159,70 @@ def _checked(query: Query, plan: Node) -> Node:
     return plan
 
 
+def strategy_of(way: str) -> Strategy:
+    return Strategy[way.partition("(")[0]]
+
+
+def plan_for(way: str, plan: Node, statistics: StreamStatistics) -> Node:
+    """The plan with the state of a way; UPA itself has what the optimiser chooses."""
+    if way in CHOSEN:
+        return keep_edges_as(plan, CHOSEN[way])
+    return choose_edge_states(plan, statistics, strategy_of(way))
+
+
+def observe(plan: Node, streams: dict[str, pa.RecordBatch], window: int) -> StreamStatistics:
+    """What one window of the trace says; each link brings a tuple per second."""
+    seen = {name: rows.slice(0, window) for name, rows in streams.items()}
+    return statistics_of(seen, dict.fromkeys(streams, 1.0), [plan])
+
+
+def premature_share(plan: Node, streams: dict[str, pa.RecordBatch], window: int) -> float:
+    """The share of the answer's tuples that a negative tuple ended, while a window passes."""
+    pipeline, feed = Pipeline(plan), Feed(streams)
+    came = ended = 0
+    while (interval := feed.take(max(window // 20, 1))) is not None:
+        delta = pipeline.process(*interval)
+        if interval[1] >= window:
+            came += int((delta.sign > 0).sum())
+            ended += int((delta.sign < 0).sum())
+    return ended / max(came, 1)
+
+
 def measure(
     query: Query, window: int, trace: dict[str, pa.RecordBatch], sizes: Sizes
 ) -> Iterator[Measured]:
     plan = plan_of(query, window)
     streams = {f"link{n}": trace[f"link{n}"] for n in range(1, query.links + 1)}
-    runs = {s: (Pipeline(plan, changes=True, strategy=s), Feed(streams)) for s in query.strategies}
-    filling = max(sizes.interval, window // 20)
+    statistics = observe(plan, streams, window)
+    plans = {way: plan_for(way, plan, statistics) for way in query.ways}
+    runs = {
+        way: (Pipeline(made, changes=True, strategy=strategy_of(way)), Feed(streams))
+        for way, made in plans.items()
+    }
     for pipeline, feed in runs.values():
-        lap(pipeline, feed, query.links * window, filling)
-        lap(pipeline, feed, query.links * 2 * sizes.interval, sizes.interval)
-    costs: dict[Strategy, list[float]] = {s: [] for s in runs}
-    tuples = query.links * sizes.intervals * sizes.interval
-    for _ in range(sizes.laps):
-        for strategy, (pipeline, feed) in runs.items():
-            taken = lap(pipeline, feed, tuples, sizes.interval)
-            costs[strategy].append(taken.work / taken.tuples * 1e6)
-    answers = {s: pipeline.live_rows() for s, (pipeline, _) in runs.items()}
-    compare(query, window, answers)
-    for strategy, (pipeline, _) in runs.items():
-        rows, laps = answers[strategy].num_rows, costs[strategy]
-        name, held = strategy.name, pipeline.size()
-        yield Measured(query.name, name, window, median(laps), held, rows, tuple(laps))
+        lap(pipeline, feed, query.links * window, max(sizes.intervals[0], window // 20))
+    for interval, in_a_lap in zip(sizes.intervals, sizes.in_a_lap, strict=True):
+        costs: dict[str, list[float]] = {way: [] for way in runs}
+        for number in range(sizes.laps + 1):
+            for way, (pipeline, feed) in runs.items():
+                taken = lap(pipeline, feed, query.links * in_a_lap, interval)
+                if number:  # the first one is for what is compiled or grows
+                    costs[way].append(taken.work / taken.tuples * 1e6)
+        answers = {way: pipeline.live_rows() for way, (pipeline, _) in runs.items()}
+        compare(query, window, answers)
+        for way, (pipeline, _) in runs.items():
+            yield Measured(
+                query.name, way, window, interval, median(costs[way]), pipeline.size(),
+                answers[way].num_rows,
+                changes_buffer(pipeline.plan, strategy_of(way)) or "", tuple(costs[way]),
+            )  # fmt: skip
 
 
-def compare(query: Query, window: int, answers: dict[Strategy, pa.RecordBatch]) -> None:
-    marks = {strategy: fingerprint(rows) for strategy, rows in answers.items()}
+def compare(query: Query, window: int, answers: dict[str, pa.RecordBatch]) -> None:
+    marks = {way: fingerprint(rows) for way, rows in answers.items()}
     first, *others = marks.values()
     if any(mark != first for mark in others):
-        sizes = {s.name: rows.num_rows for s, rows in answers.items()}
+        sizes = {way: rows.num_rows for way, rows in answers.items()}
         raise AssertionError(f"query {query.name}, window {window}: answers differ: {sizes}")
 
 
@@ -175,71 +239,69 @@ def fingerprint(rows: pa.RecordBatch) -> Any:
 
 def run(sizes: Sizes) -> dict[str, Any]:
     found: list[Measured] = []
+    premature: dict[str, float] = {}
     for window in sizes.windows:
-        rows = window + sizes.interval * (sizes.laps * sizes.intervals + 2) + window // 20
-        trace = links(rows, max(q.links for q in sizes.queries))
+        rows = window + sizes.measured + window // 20
+        trace = proportioned_links(rows, window, max(q.links for q in sizes.queries))
         for query in sizes.queries:
             here = list(measure(query, window, trace, sizes))
             found += here
-            times = ", ".join(f"{m.strategy} {m.milliseconds:.3f}" for m in here)
-            say(f"query {query.name}, window {window:,}: ms per 1,000 tuples: {times}")
-    return {"sizes": {**asdict(sizes), "queries": None}, "measured": [asdict(m) for m in found]}
+            for interval in sizes.intervals:
+                times = ", ".join(
+                    f"{m.way} {m.milliseconds:.3f}" for m in here if m.interval == interval
+                )
+                say(f"query {query.name}, window {window:,}, interval {interval:,}: {times}")
+        if any(query.name == "3" for query in sizes.queries):
+            two = {f"link{n}": trace[f"link{n}"].slice(0, 2 * window) for n in (1, 2)}
+            plan = plan_of(next(q for q in sizes.queries if q.name == "3"), window)
+            premature[str(window)] = premature_share(plan, two, window)
+            say(f"query 3, window {window:,}: {premature[str(window)]:.0%} expire early")
+    measured = [asdict(m) for m in found]
+    return {"sizes": {**asdict(sizes), "queries": None}, "premature": premature, "runs": measured}
 
 
-def ratio(measured: Sequence[dict[str, Any]], query: str, window: int) -> float:
+def ratio(runs: Sequence[dict[str, Any]], query: str, window: int, interval: int) -> float:
     """How many times as fast as the better of the other two the update patterns make it."""
     here = {
-        m["strategy"]: m["milliseconds"]
-        for m in measured
-        if m["query"] == query and m["window"] == window
+        m["way"]: m["milliseconds"]
+        for m in runs
+        if (m["query"], m["window"], m["interval"]) == (query, window, interval)
     }
-    return min(ms for name, ms in here.items() if name != "UPA") / float(here["UPA"])
+    return min(here["NT"], here["DIRECT"]) / float(here["UPA"])
 
 
-def show(measured: Sequence[dict[str, Any]], sizes: Sizes) -> None:
+WAYS = ("NT", "DIRECT", "UPA(10)", "UPA(50)", "UPA(searched)", "UPA")
+
+
+def show(runs: Sequence[dict[str, Any]], sizes: Sizes) -> None:
+    """Milliseconds per 1,000 tuples; what is held is that of the last interval."""
     rows = []
     for query in sizes.queries:
         for window in sizes.windows:
-            here = {
-                m["strategy"]: m
-                for m in measured
-                if m["query"] == query.name and m["window"] == window
-            }
-            cells = [here[s.name]["milliseconds"] if s.name in here else None for s in Strategy]
-            cells += [here[s.name]["held"] if s.name in here else None for s in Strategy]
-            label = f"query {query.name} ({query.figure}), {window:,}"
-            rows.append((label, *cells, ratio(measured, query.name, window)))
-    names = [s.name for s in Strategy]
-    heads = ["window", *(f"{n} ms" for n in names), *(f"{n} held" for n in names), "gain"]
+            for interval in sizes.intervals:
+                here = {
+                    m["way"]: m
+                    for m in runs
+                    if (m["query"], m["window"], m["interval"]) == (query.name, window, interval)
+                }
+                label = f"query {query.name} ({query.figure}), {window:,} by {interval:,}"
+                times = [here[w]["milliseconds"] if w in here else None for w in WAYS]
+                held = [here[w]["held"] for w in ("NT", "DIRECT", "UPA")]
+                rows.append((label, *times, *held, ratio(runs, query.name, window, interval)))
+    heads = ["ms per 1,000 tuples: window by interval", *WAYS, *(f"{w} held" for w in (
+        "NT", "DIRECT", "UPA")), "gain"]  # fmt: skip
     table(heads, rows)
-
-
-def series(measured: Sequence[dict[str, Any]]) -> list[Series]:
-    """What the figures show, in their order."""
-    wanted = [(q.figure, q.name, "milliseconds") for q in QUERIES]
-    wanted[4:4] = [("3.12", "2 source", "held"), ("3.13", "2 pairs", "held")]
-    lines = []
-    for figure, query, what in wanted:
-        for strategy in Strategy:
-            points = [
-                (m["window"], m[what])
-                for m in measured
-                if m["query"] == query and m["strategy"] == strategy.name
-            ]
-            if points:
-                lines.append(Series(figure, query, strategy.name, what, points))
-    return lines
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     quick = quick_asked("update_patterns", __doc__ or "", argv)
     sizes = QUICK if quick else Sizes()
     results = run(sizes)
-    show(results["measured"], sizes)
-    result = ratio(results["measured"], "2 source", 200_000)
+    show(results["runs"], sizes)
+    result = ratio(results["runs"], "1 telnet", 200_000, 20)
     if not quick:
         path = save("update_patterns", {**results, "ratio": result})
-        draw(series(results["measured"]), path.with_suffix(".png"))
+        draw(results["runs"], path)
     finish(result)
 
 

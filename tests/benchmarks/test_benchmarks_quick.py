@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,7 +22,7 @@ from benchmarks import (
 from benchmarks.feeding import Feed, lap
 from benchmarks.report import finish
 from benchmarks.trace import links
-from windrow.plan.strategy import Strategy
+from benchmarks.update_patterns_trace import proportioned_links
 
 pytestmark = pytest.mark.slow
 
@@ -66,10 +68,11 @@ def test_a_feed_gives_all_streams_up_to_the_same_instant():
 
 @pytest.mark.parametrize("query", update_patterns.QUERIES, ids=lambda q: q.name)
 def test_the_strategies_agree_on_every_query_and_windows_are_full(query):
-    sizes = update_patterns.Sizes((2_000,), 500, 2, 2, (query,))
-    measured = update_patterns.run(sizes)["measured"]
-    assert {m["strategy"] for m in measured} == {s.name for s in Strategy}
-    assert len({m["answer"] for m in measured}) == 1
+    sizes = update_patterns.Sizes((2_000,), (500, 100), 1, (1_000, 200), (query,))
+    measured = update_patterns.run(sizes)["runs"]
+    assert {m["way"] for m in measured} == set(query.ways)
+    for interval in sizes.intervals:
+        assert len({m["answer"] for m in measured if m["interval"] == interval}) == 1
     assert measured[0]["answer"] > 0
     assert all(m["milliseconds"] > 0 for m in measured)
 
@@ -79,19 +82,31 @@ def test_answers_that_differ_in_one_row_are_told_apart():
     other = pa.RecordBatch.from_pydict({"a": [1, 1, 2], "b": ["x", "y", "y"]})
     query = update_patterns.QUERIES[0]
     shuffled = one.take(pa.array([2, 0, 1]))
-    update_patterns.compare(query, 1, {Strategy.NT: one, Strategy.UPA: shuffled})
+    update_patterns.compare(query, 1, {"NT": one, "UPA": shuffled})
     with pytest.raises(AssertionError, match="answers differ"):
-        update_patterns.compare(query, 1, {Strategy.NT: one, Strategy.UPA: other})
+        update_patterns.compare(query, 1, {"NT": one, "UPA": other})
 
 
 def test_update_patterns_are_drawn(tmp_path):
-    measured = update_patterns.run(update_patterns.Sizes((2_000,), 500, 1, 1))["measured"]
-    lines = update_patterns.series(measured)
-    assert [s.figure for s in lines][::3] == [
-        "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.15",
-    ]  # fmt: skip
-    update_patterns.draw(lines, tmp_path / "figures.png")
-    assert (tmp_path / "figures.png").stat().st_size > 10_000
+    results = update_patterns.run(update_patterns.Sizes((2_000,), (500,), 1, (1_000,)))
+    assert 0.2 < results["premature"]["2000"] < 0.6
+    sheets = update_patterns.draw(results["runs"], tmp_path / "figures.json")
+    assert [sheet.name for sheet in sheets] == ["figures.png", "figures_space.png"]
+    assert all(sheet.stat().st_size > 10_000 for sheet in sheets)
+
+
+@pytest.mark.parametrize("window", [2_000, 20_000])
+def test_joins_of_the_trace_give_the_dissertations_proportions(window):
+    links = proportioned_links(window, window, 3).values()
+    for protocol, wanted in (("ftp", 1), ("telnet", 10)):
+        one, other = (
+            collections.Counter(
+                link.filter(pc.equal(link["protocol"], protocol))["src"].to_pylist()
+            )
+            for link in list(links)[:2]
+        )
+        results = sum(count * other[source] for source, count in one.items())
+        assert results / window == pytest.approx(wanted, rel=0.2)
 
 
 def test_orders_and_algorithms_of_the_multi_join_agree_and_are_drawn(tmp_path):

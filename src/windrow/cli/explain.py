@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.console import out, print_warning
 from windrow.cli.error_messages import errors_in_words, read_script
-from windrow.cli.options import Script, StrategyOption, Verbose
+from windrow.cli.options import Script, StrategyOption, Verbose, place_of
 from windrow.core.errors import InputError
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.explain import explain as explained
 from windrow.plan.jobs import groups_among
 from windrow.plan.listing import Listing
@@ -22,30 +25,57 @@ from windrow.plan.strategy import Strategy
 
 
 def explain(
-    script: Script, strategy: StrategyOption = Strategy.UPA, verbose: Verbose = False
+    script: Script,
+    strategy: StrategyOption = Strategy.UPA,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CHECKPOINT",
+            help="Plan with the figures that were observed for this checkpoint.",
+            show_default=False,
+        ),
+    ] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Show the plan of each query of SCRIPT, with the update pattern of every edge.
 
     \b
     Examples:
       windrow explain traffic.cql
+      windrow explain traffic.cql --checkpoint state/
       echo "SHOW FUNCTIONS" | windrow explain -
     """
     with errors_in_words(script, verbose=verbose):
-        compiled = compiled_from(script, strategy)
+        if checkpoint is None:
+            compiled = compiled_from(script, strategy)
+        else:
+            from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
+                read_statistics,
+            )
+
+            compiled = compiled_from(
+                script, strategy, lambda _: read_statistics(place_of(checkpoint))
+            )
         print_listings(compiled.listings)
         print_plans(compiled, [*compiled.queries, *compiled.explains], strategy)
 
 
-def compiled_from(script: Path, strategy: Strategy) -> Compiled:
-    compiled = compile_script(read_script(script), strategy=strategy)
+def compiled_from(
+    script: Path,
+    strategy: Strategy,
+    observe: Callable[[Compiled], StreamStatistics | None] = lambda _: None,
+) -> Compiled:
+    """The script with its plans; ``observe`` gets it without, and says what is known."""
+    text = read_script(script)
+    compiled = compile_script(text, strategy=strategy)
     if not compiled.asks:
         raise InputError(
             where=str(script), expected="a CREATE QUERY or a SELECT", found="nothing to run"
         )
     for warning in compiled.warnings:
         print_warning(warning, script)
-    return compiled
+    statistics = observe(compiled)
+    return compiled if statistics is None else compile_script(text, None, strategy, statistics)
 
 
 def print_listings(listings: Sequence[Listing]) -> None:

@@ -22,6 +22,9 @@ from windrow.cli.options import (
     Verbose,
     place_of,
 )
+from windrow.core.paths import is_object_url
+from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.program import Compiled
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import POLICIES
@@ -115,11 +118,29 @@ def run(
             tuple(conf), tuple(py_files), metrics,
             ScheduleOptions.of(schedule, max_delay, "windrow run"),
         )  # fmt: skip
-        compiled = compiled_from(script, strategy)
+        compiled = compiled_from(script, strategy, lambda made: observe_streams(made, settings))
         print_listings(compiled.listings)
         print_plans(compiled, compiled.explains, strategy)
         if compiled.queries or compiled.catalog.archives:
             finish(execute(compiled.catalog, settings), settings)
+
+
+def observe_streams(compiled: Compiled, settings: Settings) -> StreamStatistics | None:
+    """What plans are made with: what the checkpoint kept, or what the first rows say."""
+    from windrow.engine.first_rows import observe_files  # noqa: PLC0415 - compiles kernels
+    from windrow.spark.checkpoint.plan_statistics import keep_statistics  # noqa: PLC0415
+
+    wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
+    plans = [query.plan for query in wanted]
+
+    def observe() -> StreamStatistics | None:
+        return observe_files(compiled.catalog, plans) if plans else None
+
+    checkpoint = settings.checkpoint
+    if checkpoint is None or settings.runner is RunnerName.EMBEDDED:
+        return observe()
+    # In an object store a checkpoint is not ours until its lock is.
+    return None if is_object_url(checkpoint) else keep_statistics(checkpoint, observe)
 
 
 def finish(outcome: Outcome, settings: Settings) -> None:

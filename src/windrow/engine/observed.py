@@ -7,7 +7,7 @@ tells which conditions there are, and the figures then decide between its plans.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import arrow_schema
-from windrow.core.errors import DataError
+from windrow.core.errors import WindrowError
 from windrow.core.thresholds import Threshold
-from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.costs.flows import Overlap, SourceColumn, StreamStatistics, overlap_key
+from windrow.plan.costs.source_columns import source_column
 from windrow.plan.expressions import conjuncts, render
-from windrow.plan.nodes import Node, Projection, Selection, StreamScan, walk
+from windrow.plan.nodes import Join, Negation, Node, Projection, Selection, StreamScan, walk
 from windrow.streams.monitor import InputMonitor
 
 SAMPLE = Threshold(10_000, least=1)
@@ -56,43 +57,99 @@ class Observed:
         """The figures, with those of the conditions in ``plans``; None if nothing was seen."""
         if not self._samples:
             return None
-        rates, distinct, selectivities = {}, {}, {}
-        for name, sample in self._samples.items():
+        rates = {}
+        for name in self._samples:
             monitor = monitors[name]
             per_second = monitor.declaration.clock.ticks_per_second
             elapsed = ((monitor.top or 0) - self._first[name] + 1) / per_second
             rates[name] = monitor.accepted / max(elapsed, 1e-9)
-            for field, column in zip(monitor.declaration.schema, sample.columns, strict=True):
-                distinct[f"{name}.{field.name}".lower()] = float(pc.count_distinct(column).as_py())
-        for plan in plans:
-            for node in walk(plan):
-                if isinstance(node, Selection):
-                    selectivities.update(self._passing(node))
-        return StreamStatistics(rates, distinct, selectivities)
+        return statistics_of(self._samples, rates, plans)
 
-    def _passing(self, selection: Selection) -> dict[str, float]:
-        """The share of a stream's sample that passes each condition of a selection over it."""
-        rows = self._rows(selection.input)
-        if rows is None or not rows.num_rows:
-            return {}
-        shares = {}
-        for part in conjuncts(selection.predicate):
-            try:
-                passing = float(selection_mask(part, rows).mean())
-            except DataError:  # the query will say so when it meets the value
-                continue
-            shares[render(part, selection.input.schema)] = passing
-        return shares
 
-    def _rows(self, node: Node) -> pa.RecordBatch | None:
-        """The sample as selections and projections over a stream hand it on."""
-        match node:
-            case StreamScan():
-                return self._samples.get(node.name.lower())
-            case Projection():
-                below = self._rows(node.input)
-                if below is None:
-                    return None
-                arrays = [evaluate(c.expression, below) for c in node.columns]
-                return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(node.schema))
+def statistics_of(
+    samples: Mapping[str, pa.RecordBatch], rates: Mapping[str, float], plans: Iterable[Node] = ()
+) -> StreamStatistics:
+    """What samples of streams, by their names in lower case, say for these plans."""
+    distinct, selectivities = {}, {}
+    overlaps: dict[str, Overlap] = {}
+    for name, sample in samples.items():
+        for column in sample.schema.names:
+            values = float(pc.count_distinct(sample.column(column)).as_py())
+            distinct[f"{name}.{column}".lower()] = values
+    for plan in plans:
+        for node in walk(plan):
+            if isinstance(node, Selection):
+                selectivities.update(_passing(node, samples))
+            if isinstance(node, Join | Negation):
+                overlaps.update(_overlaps(node, samples))
+    return StreamStatistics(dict(rates), distinct, selectivities, {}, overlaps)
+
+
+def _overlaps(
+    node: Join | Negation, samples: Mapping[str, pa.RecordBatch]
+) -> Iterator[tuple[str, Overlap]]:
+    """How the keys of each side are spread over the other."""
+    for one, other in zip(node.left_keys, node.right_keys, strict=True):
+        left, right = source_column(one, node.left), source_column(other, node.right)
+        mine, theirs = _column(samples, left), _column(samples, right)
+        if left is None or right is None or mine is None or theirs is None:
+            continue
+        if mine.type == theirs.type:
+            yield overlap_key(left, right), overlap(mine, theirs)
+            yield overlap_key(right, left), overlap(theirs, mine)
+
+
+def _column(samples: Mapping[str, pa.RecordBatch], source: SourceColumn | None) -> pa.Array | None:
+    sample = None if source is None else samples.get(source[0])
+    if source is None or sample is None or not sample.num_rows:
         return None
+    names = [name.lower() for name in sample.schema.names]
+    return sample.column(names.index(source[1])) if source[1] in names else None
+
+
+def overlap(mine: pa.Array, theirs: pa.Array) -> Overlap:
+    """How the values of one sample are spread over another.
+
+    Values are put together that the other sample has about equally often, and get the mean: a
+    value that a sample has not is not one that there is not.
+    """
+    own, seen = mine.value_counts(), theirs.value_counts()
+    place = pc.index_in(own.field(0), seen.field(0))
+    hits = np.asarray(pc.take(seen.field(1), place).fill_null(0), np.int64)
+    counts = np.asarray(own.field(1), np.int64)
+    classes = np.maximum(np.frexp(hits.astype(np.float64))[1], 1)
+    pairs = []
+    for number in np.unique(classes):
+        of = classes == number
+        share = float(hits[of].sum()) / len(theirs) / int(of.sum())
+        pairs.append((share, float(counts[of].sum()) / len(mine)))
+    return tuple(pairs)
+
+
+def _passing(selection: Selection, samples: Mapping[str, pa.RecordBatch]) -> dict[str, float]:
+    """The share of a stream's sample that passes each condition of a selection over it."""
+    rows = _rows(selection.input, samples)
+    if rows is None or not rows.num_rows:
+        return {}
+    shares = {}
+    for part in conjuncts(selection.predicate):
+        try:
+            passing = float(selection_mask(part, rows).mean())
+        except WindrowError:  # the query will say so when it meets the value
+            continue
+        shares[render(part, selection.input.schema)] = passing
+    return shares
+
+
+def _rows(node: Node, samples: Mapping[str, pa.RecordBatch]) -> pa.RecordBatch | None:
+    """The sample as selections and projections over a stream hand it on."""
+    match node:
+        case StreamScan():
+            return samples.get(node.name.lower())
+        case Projection():
+            below = _rows(node.input, samples)
+            if below is None:
+                return None
+            arrays = [evaluate(c.expression, below) for c in node.columns]
+            return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(node.schema))
+    return None

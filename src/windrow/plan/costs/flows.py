@@ -31,6 +31,22 @@ HORIZON = 3_600.0
 """An unbounded stream counts as a window of one hour."""
 
 
+SourceColumn = tuple[str, str]
+"""A stream and a column of it."""
+Overlap = tuple[tuple[float, float], ...]
+"""Of values that are about equally frequent on the other side: which share of its tuples has one
+of them, and which share of one's own tuples they have together."""
+
+
+def overlap_key(one: SourceColumn, other: SourceColumn) -> str:
+    """The name of an overlap.
+
+    >>> overlap_key(("Link1", "src"), ("link2", "src"))
+    'link1.src=link2.src'
+    """
+    return "=".join(f"{stream}.{column}".lower() for stream, column in (one, other))
+
+
 @dataclass(frozen=True)
 class StreamStatistics:
     """Observed figures; each of them may be missing.
@@ -38,13 +54,15 @@ class StreamStatistics:
     ``rates`` are tuples per second by stream (updates per second by relation), ``distinct`` the
     values of a column in use at one time by ``stream.column``, ``selectivities`` the share of
     tuples that pass a condition by its text as EXPLAIN prints it, ``sizes`` the rows of a
-    relation. Names are in lower case.
+    relation, ``overlaps`` how the values of one column are spread over another, by
+    ``stream.column=stream.column``. Names are in lower case.
     """
 
     rates: Mapping[str, float] = field(default_factory=dict)
     distinct: Mapping[str, float] = field(default_factory=dict)
     selectivities: Mapping[str, float] = field(default_factory=dict)
     sizes: Mapping[str, float] = field(default_factory=dict)
+    overlaps: Mapping[str, Overlap] = field(default_factory=dict)
 
     def rate(self, stream: str) -> float:
         return self.rates.get(stream.lower(), RATE)
@@ -57,6 +75,12 @@ class StreamStatistics:
 
     def values(self, source: str, column: str) -> float:
         return self.distinct.get(f"{source}.{column}".lower(), DISTINCT)
+
+    def overlap(self, one: SourceColumn | None, other: SourceColumn | None) -> Overlap | None:
+        """How values of ``one`` are spread over ``other``, if that was seen."""
+        if one is None or other is None:
+            return None
+        return self.overlaps.get(overlap_key(one, other))
 
     def selectivity(self, predicate: Expression, schema: Schema) -> float:
         """The share that passes all parts of a conjunction, taken as independent."""

@@ -13,10 +13,12 @@ from pathlib import Path
 from windrow.core.errors import StateError
 from windrow.object_store.shared_place import address_of
 from windrow.plan.catalog import Catalog
+from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
+from windrow.spark.checkpoint.plan_statistics import read_statistics
 
 SCRIPT = "script.json"
 SCHEDULE = "schedule.json"
@@ -41,7 +43,13 @@ def write_script(checkpoint: Path, catalog: Catalog, strategy: Strategy) -> None
 def read_script(checkpoint: Path) -> ScriptRecord:
     """StateError if there is none."""
     try:
-        return read_record(checkpoint / SCRIPT, "the script of the checkpoint", _record, remedy="")
+        figures = read_statistics(checkpoint)
+        return read_record(
+            checkpoint / SCRIPT,
+            "the script of the checkpoint",
+            lambda known: _record(known, figures),
+            remedy="",
+        )
     except FileNotFoundError:
         raise StateError(
             where=address_of(checkpoint),
@@ -51,13 +59,12 @@ def read_script(checkpoint: Path) -> ScriptRecord:
         ) from None
 
 
-def _record(known: dict[str, object]) -> ScriptRecord:
+def _record(known: dict[str, object], figures: StreamStatistics | None) -> ScriptRecord:
     catalog = Catalog()
-    texts = known["texts"]
+    texts, strategy = known["texts"], Strategy.from_name(str(known["strategy"]))
     assert isinstance(texts, list)
     for text in texts:
-        catalog = compile_script(str(text), catalog).catalog
-    strategy = Strategy.from_name(str(known["strategy"]))
+        catalog = compile_script(str(text), catalog, strategy, figures).catalog
     return ScriptRecord(catalog, strategy, Path(str(known["base"])))
 
 

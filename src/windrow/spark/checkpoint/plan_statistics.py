@@ -1,0 +1,45 @@
+"""``statistics.json`` of a checkpoint: the figures that its plans were made with.
+
+Which state there is follows from the plans. So a checkpoint keeps what its first run saw, and every
+later run plans with that, whatever the streams have become; one that was begun without figures
+goes on without. New figures come with a new checkpoint.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.costs.statistics_record import statistics_from, statistics_record
+from windrow.result_files.atomic_files import publish, read_record
+
+STATISTICS = "statistics.json"
+
+
+def read_statistics(checkpoint: Path) -> StreamStatistics | None:
+    """What the plans of a checkpoint were made with; None if nothing was known."""
+    try:
+        return read_record(
+            checkpoint / STATISTICS,
+            "the figures that the plans of the checkpoint were made with",
+            statistics_from,
+            remedy="restore it from a backup: with other plans the state cannot be read",
+        )
+    except FileNotFoundError:
+        return None
+
+
+def keep_statistics(
+    checkpoint: Path, observe: Callable[[], StreamStatistics | None]
+) -> StreamStatistics | None:
+    """What a run with the checkpoint plans with: what was kept, or for a new one what is seen."""
+    known = read_statistics(checkpoint)
+    if known is not None or (checkpoint.is_dir() and any(checkpoint.iterdir())):
+        return known
+    seen = observe()
+    if seen is not None:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        publish(checkpoint / STATISTICS, json.dumps(statistics_record(seen), indent=1))
+    return seen
