@@ -21,7 +21,7 @@ SETS = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT AL
 KINDS = ("plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION ALL",
          "EXCEPT ALL", "missing", "first")  # fmt: skip
 RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present",
-              "scalar", "scalar")  # fmt: skip
+              "scalar", "scalar", "row", "values")  # fmt: skip
 """What SQL has beside them."""
 AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
 
@@ -85,6 +85,10 @@ class _Writer:
                 return self.present(depth)
             case "scalar":
                 return self.with_value(depth)
+            case "row":
+                return self.row_among(depth)
+            case "values":
+                return self.beside_values(depth)
         left = self.query(depth - 1)
         right = self.query(self.number(depth - 1))
         width = min(left.width, right.width)
@@ -154,10 +158,48 @@ class _Writer:
             if own and not self.number(1):
                 on += f" AND {self.condition(own)}"
             first = self.one_of(*x)
+        if using and left.width == right.width and not self.number(2):
+            kind, on = f"NATURAL {kind}", ""
         where = f" WHERE {self.condition(x + y)}" if not self.number(2) else ""
         items = f"{first} AS c0, {self.scalar(x + y)} AS c1"
         text = f"SELECT {items} FROM ({{0}}) AS x {kind} JOIN ({{1}}) AS y {on}{where}"
         return both(text, 2, left, right)
+
+    def row_among(self, depth: int) -> Query:
+        """``(a, b) [NOT] IN (SELECT c, d ...)``, in SQL said for each of the values."""
+        outer, inner = self.query(depth - 1), self.query(self.number(depth - 1))
+        pairs = [
+            (self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))) for _ in range(2)
+        ]
+        no = self.one_of("", "", "NOT ")
+        own = self.one_of("TRUE", self.condition(inner.columns("i")))
+        tests = [f"{o} = {i}" for o, i in pairs]
+        if no:
+            tests = [f"({o} = {i} OR {o} IS NULL OR {i} IS NULL)" for o, i in pairs]
+        rows = f"({pairs[0][0]}, {pairs[1][0]})"
+        asked = f"{no}IN (SELECT {pairs[0][1]}, {pairs[1][1]} FROM ({{1}}) AS i WHERE {own})"
+        meant = f"{no}EXISTS (SELECT * FROM ({{1}}) AS i WHERE {own} AND {' AND '.join(tests)})"
+        items = f"SELECT {', '.join(outer.columns('o'))} FROM ({{0}}) AS o WHERE"
+        return Query(
+            f"{items} {rows} {asked}".format(outer.cql, inner.cql),
+            f"{items} {meant}".format(outer.sql, inner.sql),
+            outer.width,
+        )
+
+    def beside_values(self, depth: int) -> Query:
+        """A join with rows that are written down."""
+        inner = self.query(depth - 1)
+        x = inner.columns("x")
+        kind = self.one_of("INNER", "LEFT", "LEFT")
+        on = f"{self.one_of(*x)} {self.one_of('=', '=', '<')} v.a"
+        if not self.number(2):
+            on += f" AND {self.condition([*x, 'v.b'])}"
+        rows = self.one_of("(0, 1), (1, 2), (1, NULL)", "(2, 0)", "(NULL, 1), (1, 1), (1, 1)")
+        where = f" WHERE {x[0]} IN (VALUES (0), (1), (2))" if not self.number(2) else ""
+        items = f"{self.one_of(*x)} AS c0, v.b AS c1"
+        values = f"(VALUES {rows}) AS v (a, b)"
+        text = f"SELECT {items} FROM ({{0}}) AS x {kind} JOIN {values} ON {on}{where}"
+        return both(text, 2, inner)
 
     def defined(self, depth: int) -> Query:
         """WITH, what it defines being read twice."""

@@ -142,10 +142,7 @@ class CqlParser(TokenCursor):
         elif self.at_type(TokenType.SELECT):
             this = self._select()
         elif self.at("VALUES") and self._next.token_type is TokenType.L_PAREN:
-            self.fail(
-                "a query", remedy="put the rows into a file, and declare it: CREATE RELATION name "
-                "(column type, ...) FROM 'rows.csv'",
-            )  # fmt: skip
+            this = self._value_rows()
         elif self.at_word() or self.at_type(TokenType.IDENTIFIER):
             this = _select_star(self._parse_table(), first, self._prev)
             this.meta[BARE] = True
@@ -153,6 +150,16 @@ class CqlParser(TokenCursor):
             self.fail("a query: SELECT, the name of a view, or ISTREAM(...)", near=STARTS)
         mark(this, first, self._prev)
         return this
+
+    def _value_rows(self) -> exp.Expr:
+        """``VALUES (1, 'a'), (2, 'b')``."""
+        self._advance()
+        rows: list[exp.Expr] = []
+        while not rows or self._match(TokenType.COMMA):
+            self.expect_type(TokenType.L_PAREN, "( and the values of a row")
+            rows.append(exp.Tuple(expressions=self._parse_csv(self._parse_disjunction)))
+            self.expect_type(TokenType.R_PAREN, ", or ) after the values of a row")
+        return exp.Values(expressions=rows)
 
     def _select(self) -> exp.Expr:
         first = self._curr

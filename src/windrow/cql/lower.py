@@ -27,6 +27,7 @@ from windrow.cql.syntax_tree import (
     SetOperation,
     StreamOf,
     Table,
+    Values,
     With,
 )
 from windrow.cql.table_parser import BOUNDED, WINDOW
@@ -52,6 +53,8 @@ def lower(node: exp.Expr, sql: str) -> Query:
             query = unnest_wstreams(_select(node, sql, span), sql)
         case exp.Subquery():
             query = lower(node.this, sql)
+        case exp.Values():
+            query = Values(tuple(tuple(row.expressions) for row in node.expressions), span)
         case exp.Union() | exp.Except() | exp.Intersect():
             left, right = lower(node.this, sql), lower(node.expression, sql)
             distinct = bool(node.args.get("distinct"))
@@ -111,7 +114,9 @@ def _tables(node: exp.Select, sql: str, span: Span) -> tuple[Table, ...]:
     tables = [_table(from_.this, sql, span)] if from_ else []
     for join in node.args.get("joins") or ():
         place = span_of(join, sql, span)
-        kind = " ".join(filter(None, (join.method, join.side, join.kind)))
+        natural = join.method == "NATURAL"
+        words = (join.side, join.kind) if natural else (join.method, join.side, join.kind)
+        kind = " ".join(filter(None, words))
         if kind not in JOINS:
             _refuse(f"{kind} JOIN", place, sql)
         using = tuple(
@@ -119,16 +124,19 @@ def _tables(node: exp.Select, sql: str, span: Span) -> tuple[Table, ...]:
             for column in join.args.get("using") or ()
         )
         table = _table(join.this, sql, place)
-        tables.append(replace(table, on=join.args.get("on"), join=JOINS[kind], using=using))
+        table = replace(table, on=join.args.get("on"), join=JOINS[kind], using=using)
+        tables.append(replace(table, natural=natural))
     return tuple(tables)
 
 
 def _table(node: exp.Expr, sql: str, default: Span) -> Table:
     span = span_of(node, sql, default)
     alias_node = node.args.get("alias")
-    alias = None
+    alias, columns = None, list[exp.Expr]()
     if alias_node is not None:
         alias = Name(alias_node.name, span_of(alias_node, sql, span))
+        columns = alias_node.args.get("columns") or columns
+    names = tuple(Name(column.name, span_of(column, sql, span)) for column in columns)
     source: Name | Query
     if isinstance(node, exp.Subquery):
         source = lower(node.this, sql)
@@ -136,7 +144,8 @@ def _table(node: exp.Expr, sql: str, default: Span) -> Table:
         source = Name(node.name, span_of(node.this, sql, span))
     else:
         _refuse("this table", span, sql)
-    return Table(source, node.meta.get(WINDOW), alias, None, span, node.meta.get(BOUNDED))
+    window, time = node.meta.get(WINDOW), node.meta.get(BOUNDED)
+    return Table(source, window, alias, None, span, time, columns=names)
 
 
 def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
@@ -159,7 +168,6 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
-        "NATURAL JOIN": "name the common columns with USING (...)",
         "GROUP BY ALL": "name the columns, or count them: GROUP BY 1, 2",
     }
     raise ParseError(

@@ -20,6 +20,10 @@ UPPER = {exp.LTE: 0, exp.LT: -1, exp.EQ: 0}
 TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ
 }  # fmt: skip
+OF_RANKS = (
+    "write ROW_NUMBER() OVER (...) <= n in QUALIFY; for all tuples that tie for the first place "
+    "compare with a sub-query: WHERE x = (SELECT MAX(x) FROM ...)"
+)
 REMEDY = "write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3"
 
 
@@ -98,11 +102,12 @@ def bound_inner_ranking(select: Select) -> Select:
 
 def _ranking(node: exp.Expr, sql: str, span: Span) -> Ranking:
     order = node.args.get("order")
+    ranks = node.this.name.upper() in ("RANK", "DENSE_RANK")
     if not _is_row_number(node) or order is None or node.args.get("spec"):
         raise ParseError(
             span=span, source=sql, expected="ROW_NUMBER() OVER ([PARTITION BY ...] ORDER BY ...)",
             found="something else before or in OVER",
-            remedy=f"{REMEDY}, or aggregate in a sub-query with GROUP BY",
+            remedy=OF_RANKS if ranks else f"{REMEDY}, or aggregate in a sub-query with GROUP BY",
         )  # fmt: skip
     return Ranking(
         tuple(node.args.get("partition_by") or ()),

@@ -53,9 +53,9 @@ def holds_select_list(tokens: Sequence[Token], index: int) -> bool:
 
 
 def begins_query(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a query begins at ``index``: SELECT, WITH, or a stream form around one."""
+    """Whether a query begins at ``index``: SELECT, WITH, VALUES, or a stream form around one."""
     here = tokens[index : index + 1]
-    if not here or here[0].token_type in (TokenType.SELECT, TokenType.WITH):
+    if not here or here[0].token_type in (TokenType.SELECT, TokenType.WITH, TokenType.VALUES):
         return bool(here)
     form = form_at(tokens, index, ())
     if form is None or tokens[index + form[1]].token_type is not TokenType.L_PAREN:

@@ -104,7 +104,8 @@ class Table:
 
     ``time`` is the column that TUMBLE and its kin name; the bounds of their windows are columns.
     ``join`` is a comma (also before the first), INNER, CROSS, LEFT, RIGHT or FULL; ``using`` are
-    the columns that USING names.
+    the columns that USING names, with ``natural`` all that both sides have. ``columns`` are the
+    names that follow the alias.
     """
 
     source: Name | Query
@@ -115,6 +116,8 @@ class Table:
     time: Name | None = None
     join: str = ","
     using: tuple[Name, ...] = ()
+    natural: bool = False
+    columns: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -232,4 +235,12 @@ class With:
     span: Span = field(compare=False)
 
 
-Query = Select | SetOperation | StreamOf | EveryOf | With
+@dataclass(frozen=True)
+class Values:
+    """``VALUES (1, 'a'), (2, 'b')``."""
+
+    rows: tuple[tuple[exp.Expr, ...], ...]
+    span: Span = field(compare=False)
+
+
+Query = Values | Select | SetOperation | StreamOf | EveryOf | With

@@ -42,7 +42,8 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
     if window is None and parser.at_type(TokenType.L_BRACKET):
         window = parse_window(parser)
     if alias := _alias(parser):
-        this.set("alias", exp.TableAlias(this=alias))
+        columns = _column_names(parser) if isinstance(this, exp.Subquery) else []
+        this.set("alias", exp.TableAlias(this=alias, columns=columns))
         if window is None and parser.at_type(TokenType.L_BRACKET):
             window = parse_window(parser)
     if parser.at_type(TokenType.L_BRACKET):
@@ -51,6 +52,18 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
         this.meta[WINDOW] = window
     mark(this, first, parser.previous)
     return this
+
+
+def _column_names(parser: TokenCursor) -> list[exp.Identifier]:
+    """``(a, b)`` after the name of a sub-query: what its columns are called."""
+    found: list[exp.Identifier] = []
+    if not parser.take_type(TokenType.L_PAREN):
+        return found
+    while not found or parser.take_type(TokenType.COMMA):
+        parser.name("the name of a column")
+        found.append(_identifier(parser))
+    parser.expect_type(TokenType.R_PAREN, ") after the names of columns")
+    return found
 
 
 def _table_function(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:

@@ -155,6 +155,9 @@ def bind_distinct_from(binder: Binder, node: exp.Binary, span: Span) -> Expressi
 
 
 def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
+    rows = _constant_rows(node)
+    if rows is not None:
+        return binder.bind(_any_equal(binder, node, rows))
     if node.args.get("query") is not None:
         raise BindError(
             "IN with a sub-query is not allowed here", span=span,
@@ -169,6 +172,37 @@ def bind_in(binder: Binder, node: exp.In, span: Span) -> Expression:
         return bound
     tests = [Call("eq", (bound.args[0], a), Type.BOOLEAN) for a in bound.args[1:]]
     return connect("or", tuple(tests))
+
+
+def _constant_rows(node: exp.In) -> list[list[exp.Expr]] | None:
+    """What stands in ``IN (VALUES ...)``, or after IN where rows are compared; None elsewhere."""
+    choices = node.expressions
+    if len(choices) == 1 and isinstance(choices[0], exp.Values):
+        return [list(row.expressions) for row in choices[0].expressions]
+    if isinstance(node.this, exp.Tuple) and node.args.get("query") is None:
+        return [list(c.expressions) if isinstance(c, exp.Tuple) else [c] for c in choices]
+    return None
+
+
+def _any_equal(binder: Binder, node: exp.In, rows: list[list[exp.Expr]]) -> exp.Expr:
+    """One of the rows is equal: a comparison of each value, beside AND and OR."""
+    values = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    if not rows or any(len(row) != len(values) for row in rows):
+        raise BindError(
+            span=binder.span(node), expected=f"rows of {len(values)} values after IN",
+            found="another number", remedy="write for example (a, b) IN ((1, 2), (3, 4))",
+        )  # fmt: skip
+    found: exp.Expr | None = None
+    for row in rows:
+        same: exp.Expr | None = None
+        for value, other in zip(values, row, strict=True):
+            test = exp.EQ(this=value.copy(), expression=other)
+            test.meta.update(node.meta)
+            same = test if same is None else exp.And(this=same, expression=test)
+        found = same if found is None or same is None else exp.Or(this=found, expression=same)
+    assert found is not None
+    found.meta.update(node.meta)
+    return found
 
 
 def bind_filter(binder: Binder, node: exp.Filter, span: Span) -> Expression:

@@ -12,6 +12,7 @@ from windrow.core.time import Clock
 from windrow.cql.syntax_tree import Name, Query, Table, WindowClause
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
+from windrow.plan.binder.value_rows import join_values, rename_values, rows_of
 from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
     QueryDeclaration,
@@ -19,7 +20,7 @@ from windrow.plan.catalog import (
     StreamDeclaration,
     ViewDeclaration,
 )
-from windrow.plan.expressions import Expression, columns_of
+from windrow.plan.expressions import Column, Expression, Named, columns_of
 from windrow.plan.nodes import (
     AppendOnly,
     GroupBy,
@@ -37,6 +38,7 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.nodes.joins import join_of
+from windrow.plan.nodes.relational import project
 from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 
 
@@ -75,6 +77,8 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
         name: str | None = table.source.text
     else:
         plan, name = context.bind_query(table.source, context), None
+        if table.columns:
+            plan = _rename(plan, table)
     name = table.alias.text if table.alias else name
     if table.time is not None:
         _check_time(table.time, table.source, plan, context)
@@ -82,6 +86,21 @@ def _bind_table(table: Table, context: Context) -> BoundTable:
         plan = _add_window(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
     return BoundTable(_with_table_name(plan, name), name, internal, table.span)
+
+
+def _rename(plan: Node, table: Table) -> Node:
+    """A sub-query whose columns are named after it: ``(...) AS t (a, b)``."""
+    names = [column.text for column in table.columns]
+    if len(names) != len(plan.schema):
+        raise BindError(
+            f"{table.alias.text if table.alias else 'a sub-query'} lists the wrong number of "
+            "columns", span=table.columns[0].span, expected=f"{len(plan.schema)}",
+            found=f"{len(names)}",
+        )  # fmt: skip
+    if isinstance(plan, RelationScan):
+        return rename_values(plan, names)
+    columns = [Column(i, f.name, f.type) for i, f in enumerate(plan.schema)]
+    return project(plan, tuple(map(Named, names, columns)), table.span)
 
 
 def _check_time(time: Name, source: Name | Query, plan: Node, context: Context) -> None:
@@ -190,6 +209,8 @@ def _join_pair(left: Node, right: Node, conditions: Sequence[Expression], span: 
     A tuple sees an NRR as it is when the tuple comes (Golab 2006, Definition 3.1), which is
     before the window moves to show it.
     """
+    if rows_of(left) is not None or rows_of(right) is not None:
+        return join_values(left, right, conditions, span)
     for window, nrr in ((left, right), (right, left)):
         if is_nrr(nrr) and isinstance(window, Window) and _slides(window.spec):
             one = window.input if left is window else left

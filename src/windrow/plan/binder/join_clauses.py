@@ -25,6 +25,7 @@ from windrow.plan.binder.calls import typed_call
 from windrow.plan.binder.from_clause import BoundTable, left_deep, refuse_internal
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, MergedColumn, Scope, did_you_mean
+from windrow.plan.binder.value_rows import outer_join_values, rows_of
 from windrow.plan.expressions import (
     Expression,
     Literal,
@@ -107,7 +108,7 @@ class _Joins:
         return BoundTable(plan, None, None, self.tables[first].span)
 
     def _check_outer(self, table: Table, left: Node, right: BoundTable) -> None:
-        if table.on is None and not table.using:
+        if table.on is None and not table.using and not table.natural:
             raise BindError(
                 span=table.span, expected=f"ON or USING after {table.join} JOIN", found="none",
                 remedy="say what a partner is, for example ON a.k = b.k",
@@ -142,7 +143,7 @@ class _Joins:
         """The equalities of USING; from here on each of its columns is one."""
         table = self.tables[place]
         found = []
-        for name in table.using:
+        for name in self._common(first, place) if table.natural else table.using:
             left, places = self._left_column(name, first, place)
             right = self.scope.column(self._place(name, place, place + 1))
             found.append(typed_call("eq", [left, right], [name.span] * 2, name.span))
@@ -154,6 +155,20 @@ class _Joins:
             others = tuple(m for m in self.scope.merged if not m.places <= merged.places)
             self.scope = replace(self.scope, merged=(*others, merged))
         return found
+
+    def _common(self, first: int, place: int) -> list[Name]:
+        """The columns of NATURAL JOIN: those of the same name on both sides."""
+        table = self.tables[place]
+        left = {f.name.lower() for f in self.scope.schema.fields[
+            self.starts[first] : self.starts[place]
+        ]}  # fmt: skip
+        names = [f.name for f in self.bound[place].schema if f.name.lower() in left]
+        if not names:
+            raise BindError(
+                "the sides of NATURAL JOIN have no column of the same name", span=table.span,
+                remedy="write JOIN ... ON, or CROSS JOIN for all pairs",
+            )  # fmt: skip
+        return [Name(name, table.span) for name in names]
 
     def _left_column(self, name: Name, first: int, place: int) -> tuple[Expression, frozenset[int]]:
         for column in self.scope.merged:
@@ -185,6 +200,8 @@ def outer_join(
 ) -> Node:
     """LEFT, RIGHT or FULL: the pairs, and what has no partner with NULLs in its place."""
     width = len(left.schema)
+    if rows_of(left) is not None or rows_of(right) is not None:
+        return outer_join_values(kind, left, right, conditions, span)
     rest = []
     for condition in conditions:
         side = side_of(condition, width)

@@ -115,47 +115,57 @@ def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) 
 def _bind_in(
     plan: Node, scope: Scope, asked: _AskedQuery, node: exp.Expr, query: Query, context: Context
 ) -> Node:
-    """IN is true if a value is equal, NOT IN if none is equal or NULL, or compared with NULL."""
+    """IN is true if a row is equal, NOT IN if none is equal or NULL, or compared with NULL."""
     binder = ExpressionBinder(scope, context.source, asked.words)
-    value = binder.bind(node)
+    nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
+    values = [binder.bind(each) for each in nodes]
     width = len(plan.schema)
     crossing: list[Expression] = []
-    if isinstance(query, Select) and _names_one_value(query):
+    if isinstance(query, Select) and _names_values(query, len(values)):
         matched = correlated_tables(scope, query, context, asked.words, asked.span)
         crossing = matched.crossing
         items = ExpressionBinder(matched.scope, context.source, "the select list")
-        item = Named("value", items.bind(query.items[0].expression))
+        bound = (items.bind(item.expression) for item in query.items)
+        asked_for = (Named(f"value{i + 1}", value) for i, value in enumerate(bound))
         row = columns_of_row(matched.plan.schema)
-        right = project(matched.plan, (*row, item), asked.span)
+        right = project(matched.plan, (*row, *asked_for), asked.span)
     if not crossing:
         right = context.bind_query(query, context)
-        if len(right.schema) != 1:
+        if len(right.schema) != len(values):
+            columns = "one column" if len(values) == 1 else f"{len(values)} columns"
             raise BindError(
-                span=asked.span, expected=f"one column in the sub-query of {asked.words}",
+                span=asked.span, expected=f"{columns} in the sub-query of {asked.words}",
                 found=f"{len(right.schema)}",
             )  # fmt: skip
     right = bound_by(right, asked.within, context)
-    place = len(right.schema) - 1
-    if is_null_column(right, place):
-        right = cast_to(right, [*[f.type for f in right.schema][:place], value.type])
-    other = shift_columns(Scope(right.schema).column(place), width)
-    test = binder.call("eq", [value, other], [node, asked.query], asked.span)
+    first = len(right.schema) - len(values)
+    kinds = [f.type for f in right.schema]
+    for place, value in enumerate(values, first):
+        if is_null_column(right, place):
+            kinds[place] = value.type
+    right = cast_to(right, kinds)
+    tests: list[Expression] = []
+    possible: list[Expression] = []
+    for place, (value, each) in enumerate(zip(values, nodes, strict=True), first):
+        other = shift_columns(Scope(right.schema).column(place), width)
+        tests.append(binder.call("eq", [value, other], [each, asked.query], asked.span))
+        unknown = [Call("is_null", (side,), Type.BOOLEAN) for side in (value, other)]
+        possible.append(connect("or", (tests[-1], *unknown)))
     if not asked.negated:
-        return _match(plan, right, [*crossing, test], None, asked.span)
-    if not crossing:
-        return _match(plan, right, [test], NegationForm.NOT_IN, asked.span)
-    unknown = [Call("is_null", (side,), Type.BOOLEAN) for side in (value, other)]
-    possible = connect("or", (test, *unknown))
-    return _match(plan, right, [*crossing, possible], NegationForm.NOT_EXISTS, asked.span)
+        return _match(plan, right, [*crossing, *tests], None, asked.span)
+    if not crossing and len(tests) == 1:
+        return _match(plan, right, tests, NegationForm.NOT_IN, asked.span)
+    return _match(plan, right, [*crossing, *possible], NegationForm.NOT_EXISTS, asked.span)
 
 
-def _names_one_value(query: Select) -> bool:
-    """Whether the block has one item, computed from each of its tuples alone."""
+def _names_values(query: Select, count: int) -> bool:
+    """Whether the block has so many items, computed from each of its tuples alone."""
     if query.group_by or query.having or query.limit:
         return False
-    if len(query.items) != 1 or query.items[0].expression.is_star:
+    nodes = [item.expression for item in query.items]
+    if len(nodes) != count or any(node.is_star for node in nodes):
         return False
-    calls = query.items[0].expression.find_all(exp.Anonymous)
+    calls = (call for node in nodes for call in node.find_all(exp.Anonymous))
     return not any(call.name.lower() in AGGREGATES for call in calls)
 
 

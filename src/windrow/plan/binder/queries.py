@@ -10,11 +10,21 @@ from math import gcd
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import Clock
-from windrow.cql.syntax_tree import Definition, EveryOf, Query, Select, SetOperation, StreamOf, With
+from windrow.cql.syntax_tree import (
+    Definition,
+    EveryOf,
+    Query,
+    Select,
+    SetOperation,
+    StreamOf,
+    Values,
+    With,
+)
 from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.select import bind_select
+from windrow.plan.binder.value_rows import bind_values, refuse_values_alone, rename_values
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
 from windrow.plan.describe import duration
 from windrow.plan.expressions import Column, Named
@@ -27,6 +37,7 @@ from windrow.plan.nodes import (
     Node,
     OutputWindow,
     Projection,
+    RelationScan,
     StreamKind,
     ToStream,
     Union,
@@ -55,6 +66,8 @@ def bind_query(query: Query, context: Context) -> Node:
             plan = _stream_of(query, context, None)
         case EveryOf():
             plan = _every(query, context)
+        case Values():
+            return bind_values(query, context)
         case With():
             plan = bind_query(query.query, _define(query, context))
     clock_of(plan, query.span)
@@ -93,6 +106,8 @@ def rename_columns(plan: Node, names: Sequence[str], span: Span) -> Node:
     if isinstance(plan, Projection):
         kept = zip(plan.columns, names, strict=True)
         return replace(plan, columns=tuple(Named(n, c.expression) for c, n in kept))
+    if isinstance(plan, RelationScan) and plan.rows is not None:
+        return rename_values(plan, names)
     if isinstance(plan, ToStream):
         return replace(plan, input=rename_columns(plan.input, names, span))
     columns = [Column(i, f.name, f.type) for i, f in enumerate(plan.schema)]
@@ -101,6 +116,8 @@ def rename_columns(plan: Node, names: Sequence[str], span: Span) -> Node:
 
 def _set_operation(query: SetOperation, context: Context) -> Node:
     left, right = bind_query(query.left, context), bind_query(query.right, context)
+    refuse_values_alone(left)
+    refuse_values_alone(right)
     if len(left.schema) != len(right.schema):
         raise BindError(
             f"both sides of {query.operator} must have the same number of columns",

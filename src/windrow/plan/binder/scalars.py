@@ -13,6 +13,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.cql.dialect import APPROXIMATE
 from windrow.cql.positions import span_of
+from windrow.cql.ranking import OF_RANKS
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (
@@ -53,7 +54,12 @@ WORDS = {
     "TUPLE": "a row of values", "SIMILARTO": "SIMILAR TO", "REGEXPILIKE": "~*",
 }  # fmt: skip
 """How SQLGlot's nodes are written, where it is not their name."""
+RANKED = ("LEAD", "RANK", "DENSE_RANK")
+"""Functions with OVER for which there is another way."""
 INSTEAD = {
+    "LEAD": "a tuple would have to wait for the one after it; write LAG: the later tuple of the "
+    "two has both values",
+    **dict.fromkeys(("RANK", "DENSE_RANK"), OF_RANKS),
     "WINDOW": "bound the input with a window in FROM instead",
     "SIMILARTO": "write regexp_matches(x, '^(...)$')",
     "REGEXPILIKE": "write regexp_matches(x, '...', 'i')",
@@ -290,7 +296,8 @@ class ExpressionBinder:
             case exp.StrPosition():
                 nodes = [node.this, node.args["substr"]]
                 return self.call("strpos", [self.bind(n) for n in nodes], nodes, span)
-        return self._refuse(node.key.upper(), span)
+        called = node.this.name.upper() if isinstance(node, exp.Window) else ""
+        return self._refuse(called if called in RANKED else node.key.upper(), span)
 
     def _negated_number(self, node: exp.Neg, span: Span) -> Expression:
         """The constant that a sign and a number are together, or else what the sign stands before.

@@ -12,6 +12,7 @@ from enum import Enum
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.core.time import Clock
+from windrow.plan.expressions import Expression
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAKEST, Node, Unary
 from windrow.plan.nodes.window_specs import (
     PARTITIONED,
@@ -67,11 +68,15 @@ class StreamScan(Node):
 
 @dataclass(frozen=True)
 class RelationScan(Node):
-    """A relation, or an NRR: a relation whose updates are not retroactive (3.3.1)."""
+    """A relation, or an NRR: a relation whose updates are not retroactive (3.3.1).
+
+    With ``rows`` it stands for VALUES while a query is bound, and is joined away then.
+    """
 
     name: str
     columns: Schema
     retroactive: bool
+    rows: tuple[tuple[Expression, ...], ...] | None = field(default=None, repr=False)
 
     @property
     def schema(self) -> Schema:

@@ -1,0 +1,157 @@
+"""VALUES: rows that a script writes down, beside streams and relations in FROM.
+
+Nothing ever comes or goes there, so a join with n such rows is a union of n projections of the
+other side, each with the constants of one row in its columns, and a selection by the conditions
+of the join. A LEFT JOIN has one branch more: the tuples for which no row meets them. So the update
+pattern is that of the other side: a stream stays a stream.
+
+Cost: the other side is there once for each row, which is why rows are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from windrow.core.errors import BindError, Span
+from windrow.core.schema import Field, Schema, Type
+from windrow.cql.positions import span_of
+from windrow.cql.syntax_tree import Values
+from windrow.plan.binder.literals import coerce, fit_constants
+from windrow.plan.binder.scalars import ExpressionBinder
+from windrow.plan.binder.scope import Context, Scope
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Named,
+    conjunction,
+    connect,
+    replace_columns,
+)
+from windrow.plan.functions import common
+from windrow.plan.nodes import Node, Projection, RelationScan, Selection, Union, walk
+from windrow.plan.nodes.relational import columns_of_row
+
+MOST_ROWS = 100
+"""More belong into a file."""
+IN_A_FILE = (
+    "put the rows into a file, and declare it: CREATE RELATION name (column type, ...) "
+    "FROM 'rows.csv'"
+)
+Rows = tuple[tuple[Expression, ...], ...]
+
+
+def bind_values(query: Values, context: Context) -> RelationScan:
+    """The rows as a relation that is joined away; its columns are called col1, col2, ..."""
+    binder = ExpressionBinder(Scope(Schema(())), context.source, "VALUES")
+    widths = {len(row) for row in query.rows}
+    if len(widths) > 1 or len(query.rows) > MOST_ROWS:
+        found = f"{len(query.rows)}" if len(widths) == 1 else f"rows of {sorted(widths)} values"
+        raise BindError(
+            span=query.span, expected=f"at most {MOST_ROWS} rows of one length in VALUES",
+            found=found, remedy=IN_A_FILE,
+        )  # fmt: skip
+    columns = []
+    for place in range(widths.pop()):
+        nodes = [row[place] for row in query.rows]
+        spans = [span_of(node, context.source) for node in nodes]
+        bound = fit_constants([binder.bind(node) for node in nodes], spans)
+        kind = common([value.type for value in bound])
+        if kind is None:
+            raise BindError(
+                span=query.span, expected=f"values of one type in column {place + 1} of VALUES",
+                found=" and ".join(dict.fromkeys(value.type.value for value in bound)),
+            )  # fmt: skip
+        columns.append([coerce(v, kind, s) for v, s in zip(bound, spans, strict=True)])
+    fields = (Field(f"col{place + 1}", column[0].type) for place, column in enumerate(columns))
+    rows = tuple(zip(*columns, strict=True))
+    return RelationScan("VALUES", Schema(tuple(fields)), True, rows, span=query.span)
+
+
+def rename_values(scan: RelationScan, names: Sequence[str]) -> RelationScan:
+    """The rows under other names of columns."""
+    fields = (Field(name, f.type) for name, f in zip(names, scan.columns, strict=True))
+    return replace(scan, columns=Schema(tuple(fields)))
+
+
+def rows_of(node: Node) -> Rows | None:
+    """The rows of VALUES; None for any other plan."""
+    return node.rows if isinstance(node, RelationScan) else None
+
+
+def join_values(
+    left: Node, right: Node, conditions: Sequence[Expression], span: Span | None
+) -> Node:
+    """The join of two plans, one of which is VALUES."""
+    branches = _pairs(left, right, conditions, span)
+    return branches[0] if len(branches) == 1 else Union(tuple(branches), span=span)
+
+
+def _pairs(
+    left: Node, right: Node, conditions: Sequence[Expression], span: Span | None
+) -> list[Node]:
+    """The tuples of the side that is no VALUES beside each of the rows that they meet."""
+    constant = right if rows_of(left) is None else left
+    other, rows = (left if constant is right else right), rows_of(constant)
+    if rows is None or rows_of(other) is not None:
+        raise BindError(
+            "VALUES is joined with VALUES", span=span, expected="a stream or a relation first",
+            found="constants only", remedy="write the rows of both as one VALUES",
+        )  # fmt: skip
+    own, predicate = columns_of_row(other.schema), conjunction(tuple(conditions))
+    branches: list[Node] = []
+    for row in rows:
+        constants = tuple(
+            Named(field.name, value, field.qualifier)
+            for field, value in zip(constant.schema, row, strict=True)
+        )
+        columns = (*own, *constants) if constant is right else (*constants, *own)
+        plan: Node = Projection(other, columns, span=span)
+        branches.append(plan if predicate is None else Selection(plan, predicate, span=span))
+    return branches
+
+
+def outer_join_values(
+    kind: str, left: Node, right: Node, conditions: Sequence[Expression], span: Span | None
+) -> Node:
+    """LEFT JOIN VALUES, or VALUES RIGHT JOIN: also the tuples that no row meets, beside NULLs."""
+    constant, other = (right, left) if kind == "LEFT" else (left, right)
+    rows = rows_of(constant)
+    if kind == "FULL" or rows is None:
+        raise BindError(
+            f"{kind} JOIN would keep rows of VALUES that no tuple meets", span=span,
+            expected="VALUES on the right of a LEFT JOIN, or in an inner join",
+            found=f"{kind} JOIN", remedy=IN_A_FILE,
+        )  # fmt: skip
+    branches = _pairs(left, right, conditions, span)
+    start = len(left.schema) if kind == "LEFT" else 0
+    shift = 0 if kind == "LEFT" else len(left.schema)
+    met: list[Expression] = []
+    predicate = conjunction(tuple(conditions)) or Literal(True, Type.BOOLEAN)
+    for row in rows:
+
+        def value(column: Column, row: tuple[Expression, ...] = row) -> Expression:
+            if start <= column.index < start + len(row):
+                return row[column.index - start]
+            return replace(column, index=column.index - shift)
+
+        test = replace_columns(predicate, value)
+        met.append(Call("coalesce", (test, Literal(False, Type.BOOLEAN)), Type.BOOLEAN))
+    alone = Selection(other, Call("not", (connect("or", tuple(met)),), Type.BOOLEAN), span=span)
+    nulls = tuple(Named(f.name, Literal(None, f.type), f.qualifier) for f in constant.schema)
+    own = columns_of_row(other.schema)
+    columns = (*own, *nulls) if kind == "LEFT" else (*nulls, *own)
+    return Union((*branches, Projection(alone, columns, span=span)), span=span)
+
+
+def refuse_values_alone(plan: Node) -> None:
+    """BindError if VALUES is left where nothing was joined with it."""
+    for node in walk(plan):
+        if rows_of(node) is not None:
+            raise BindError(
+                "VALUES has no time of its own here", span=node.span,
+                expected="a join with a stream or a relation in FROM, or IN (VALUES ...)",
+                found="VALUES alone", remedy=IN_A_FILE,
+            )  # fmt: skip
