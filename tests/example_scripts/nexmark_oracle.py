@@ -30,6 +30,16 @@ ANSWERS = {
             WHERE b.date_time >= a.date_time AND b.date_time <= a.expires
             QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC) = 1)
         GROUP BY category""",
+    "q6": """
+        SELECT seller, avg(price) FROM (
+            SELECT a.seller, a.id, a.expires, max(b.price) AS price
+            FROM auction a JOIN bid b ON a.id = b.auction
+            WHERE b.date_time >= a.date_time AND b.date_time <= a.expires
+                AND a.expires <= (FROM instant)
+            GROUP BY a.seller, a.id, a.expires
+            QUALIFY row_number() OVER (PARTITION BY a.seller ORDER BY a.expires DESC, a.id DESC)
+                <= 10)
+        GROUP BY seller""",
     "q9": """
         SELECT a.* EXCLUDE (arrival), b.bidder, b.price, b.date_time, b.extra
         FROM auction a JOIN bid b ON a.id = b.auction
