@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import windrow
+from windrow.archive import Archive
 
 LONG = Decimal("12345678901234567890.5")
 ROWS = [(1, Decimal("0.10"), LONG), (2, Decimal("0.20"), None), (4, None, -LONG)]
@@ -109,3 +110,22 @@ def test_json_that_is_read_line_by_line_has_all_digits_of_decimals(tmp_path: Pat
             {"x": Decimal("0.10"), "f": None},
             {"x": Decimal("0.25"), "f": 0.1},
         ]
+
+
+def test_subscriptions_and_archives_take_columns_of_decimals(tmp_path: Path) -> None:
+    conditions = 'id,x\nsmall,< 0.20\nlarge,">= 0.20"\nthis,= 0.10\n'
+    (tmp_path / "ranges.csv").write_text(conditions)
+    with windrow.connect() as db:
+        db.execute(f"""
+            CREATE STREAM s ({COLUMNS});
+            CREATE SUBSCRIPTIONS found ON s (x) FROM '{tmp_path}/ranges.csv';
+            CREATE ARCHIVE kept ON s KEY y WINDOW 3 DAYS USING WATA(2) INTO '{tmp_path}/kept';""")
+        db.push("s", [{"ts": ts, "x": x, "y": y} for ts, x, y in ROWS])
+        db.advance(100_000)
+        came = db.queries["found"].changes().to_pylist()
+        assert sorted((row["x"], row["subscription"]) for row in came) == [
+            (Decimal("0.10"), "small"), (Decimal("0.10"), "this"), (Decimal("0.20"), "large"),
+        ]  # fmt: skip
+    with Archive.open(tmp_path / "kept").reader() as reader:
+        archived = reader.probe(LONG).to_pylist()
+    assert [(row["ts"], row["y"]) for row in archived] == [(1, LONG)]
