@@ -96,6 +96,12 @@ ANSWERS = {
         JOIN (SELECT seller, window_start AS s, window_end AS e FROM {tumbling("auction")}
         GROUP BY seller, window_start, window_end) a
         ON p.id = a.seller AND p.s = a.s AND p.e = a.e""",
+    "q9": """SELECT id, item_name, description, initial_bid, reserve, millis, expires, seller,
+        category, extra, bidder, price, bid_millis, bid_extra FROM (
+        SELECT a.*, b.bidder, b.price, b.millis AS bid_millis, b.extra AS bid_extra,
+            ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.millis ASC) AS n
+        FROM auction AS a JOIN bid AS b ON a.id = b.auction
+        WHERE b.millis BETWEEN a.millis AND a.expires) WHERE n <= 1""",
     "q10": f"""SELECT auction, bidder, price, millis, extra, {DAY} AS d, {MINUTE} AS m FROM bid""",
     "q14": """SELECT auction, bidder, 0.908E0 * price AS price,
         CASE WHEN HOUR(ts) >= 8 AND HOUR(ts) <= 18 THEN 'dayTime'
@@ -113,6 +119,9 @@ ANSWERS = {
     "q18": """SELECT auction, bidder, price, channel, url, millis, extra FROM (
         SELECT *, ROW_NUMBER() OVER (PARTITION BY bidder, auction ORDER BY ts DESC) AS n FROM bid)
         WHERE n <= 1""",
+    "q19": """SELECT auction, bidder, price, channel, url, millis, extra FROM (
+        SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC, millis ASC) AS n
+        FROM bid) WHERE n <= 10""",
     "q20": """SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.millis, b.extra,
         a.item_name, a.description, a.initial_bid, a.reserve, a.millis AS auction_millis,
         a.expires, a.seller, a.category, a.extra AS auction_extra

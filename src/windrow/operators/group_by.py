@@ -29,6 +29,7 @@ from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Crowding, Interner
 from windrow.core.patterns import UpdatePattern
+from windrow.core.thresholds import Threshold
 from windrow.operators.aggregates.count_sum_avg import Count
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.extremes import Extreme
@@ -39,6 +40,22 @@ from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
+
+MOSTLY_OTHERS = Threshold(8)
+"""Positions for each that is named up to which marking them all is faster than comparing."""
+
+
+def distinct_positions(positions: Int64s, base: int, count: int) -> Int64s:
+    """Each of some positions once, in order; there are ``count`` from ``base`` on.
+
+    >>> distinct_positions(np.array([7, 5, 7]), 4, 6).tolist()
+    [5, 7]
+    """
+    if count > MOSTLY_OTHERS.value * len(positions):
+        return np.unique(positions)
+    named = np.zeros(count, np.bool_)
+    named[positions - base] = True
+    return np.flatnonzero(named) + base
 
 
 class GroupedAggregation:
@@ -147,11 +164,13 @@ class GroupedAggregation:
 
     def _keep_what_matters(self, events: Events, now: int) -> None:
         """Over MONOTONIC input a tuple stays only while an accumulator points at it."""
-        replaced = [a.obsolete() for a, _ in self.aggregates]
-        positions = np.unique(np.concatenate([events.position, *replaced]))
+        keepers = [(a, argument) for a, argument in self.aggregates if a.keeps_tuples]
+        positions = np.concatenate([events.position, *(a.obsolete() for a, _ in keepers)])
+        positions = distinct_positions(positions, self.codes.base, len(self.codes))
         kept = np.zeros(len(positions), np.bool_)
-        for accumulator, argument in self.aggregates:
-            kept |= accumulator.keeps(positions, self.codes.take(positions), self._values(argument))
+        codes = self.codes.take(positions) if keepers else positions
+        for accumulator, argument in keepers:
+            kept |= accumulator.keeps(positions, codes, self._values(argument))
         self.buffer.kill(positions[~kept], now)
         self.buffer.whole = False
 
