@@ -217,3 +217,20 @@ def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read
     assert all(found[0][0])
     (home,) = map(read_pipeline, pipeline_directories(tmp_path))
     assert len(home.members) == 1
+
+
+@pytest.mark.spark
+def test_a_pipeline_that_has_ended_with_an_error_is_not_joined(spark):
+    with windrow.connect(spark=spark) as db:
+        db.execute("""
+            CREATE STREAM s (ts BIGINT, v BIGINT);
+            CREATE QUERY bad AS SELECT CAST(v * 200000000 AS INT) AS big FROM s [RANGE 5];
+        """)
+        db.push("s", {"ts": [1], "v": [99]})
+        with pytest.raises(WindrowError, match="bad"):
+            db.queries["bad"].answer()
+        [good] = db.execute("CREATE QUERY good AS SELECT v FROM s [RANGE 5]")
+        db.push("s", {"ts": [3], "v": [7]})
+        db.advance(to=3)
+        assert good.answer().to_pydict() == {"v": [7]}
+        assert good.complete_from == 6, "it has missed the row of 1"

@@ -162,6 +162,13 @@ def late_fill(joining: Joining, moment: Moment) -> LateFill | str:
     return LateFill(moment, edges, times, closed, start, relations, timestamps)
 
 
+def complete_after(joining: Joining, missed: Mapping[str, int]) -> int | None:
+    """From when answers are complete of a job that nobody fills and that has ``missed`` tuples of
+    streams up to some instants; None if it has missed nothing."""
+    start = late_start(_points(joining, joining.edges), [], missed, {}, BEGINNING)
+    return None if start is None else start.complete_from
+
+
 def sweep_fills(home: PipelineHome) -> None:
     """Remove what jobs were filled with so long ago that no micro-batch goes back to it, and what
     was cut short."""

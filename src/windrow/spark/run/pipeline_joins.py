@@ -38,11 +38,13 @@ Places = dict[str, tuple[Pipeline, int]]
 @dataclass(frozen=True)
 class PipelineJoins:
     """See the module. ``inputs`` are those of a connection; streams in ``frames`` are read from
-    DataFrames, of which nothing is known."""
+    DataFrames, of which nothing is known. Pipelines in the directories ``started`` are not at rest.
+    """
 
     checkpoint: Path
     inputs: InboxInputs | None = None
     frames: Collection[str] = ()
+    started: frozenset[Path] = frozenset()
 
     def join(self, jobs: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:
         """Let those of the jobs that are new join pipelines, if they can."""
@@ -51,7 +53,7 @@ class PipelineJoins:
         new = {n: job for n, job in jobs.items() if n not in known and self._may_join(job)}
         if not new:
             return {}
-        at_rest = {home.directory for home in homes} - {p.home.directory for p in running}
+        at_rest = {home.directory for home in homes} - self.started
         for directory in sorted(at_rest):
             for name in tuple(new):
                 if self._join_at_rest(new[name], directory, jobs):
@@ -59,7 +61,11 @@ class PipelineJoins:
         return self._join_running(new, running)
 
     def _may_join(self, job: SparkJob) -> bool:
-        return not (job.job.is_shared or job.job.archive or job.streams.keys() & self.frames)
+        """A micro-batch that a table has whole already is not written there once more, so a query
+        that comes later has no place in it."""
+        if job.job.is_shared or job.job.archive or job.results.tables:
+            return False
+        return not job.streams.keys() & frozenset(self.frames)
 
     def _join_at_rest(self, job: SparkJob, directory: Path, jobs: Mapping[str, SparkJob]) -> bool:
         """Join a pipeline that is about to start; whether it did."""

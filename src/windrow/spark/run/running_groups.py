@@ -35,7 +35,7 @@ class RunningGroups:
         """
         free, found = [*queries], []
         for run in runs if self._strategy is Strategy.UPA else ():
-            if run.job.synopses is None or not free:
+            if run.job.synopses is None or not free or run.pipeline.failure is not None:
                 continue
             before = self.known[run.job.name]
             pauses.enter_context(run.pipeline.pause())

@@ -66,7 +66,7 @@ class Pipeline:
         tell: Callable[[str], None] = lambda _: None,
         push: Callable[[], None] | None = None,
     ) -> None:
-        self._notes = KeptNotes(push)
+        self._notes, self._push = KeptNotes(push), push
         self._session, self.home, self.jobs, self.feed = session, home, dict(jobs), feed
         self._tell = tell
         for job in jobs.values():
@@ -206,6 +206,8 @@ class Pipeline:
         number, home = len(self.home.members), self.home
         known = {**home.joined, job.name: joined}
         self.home = home.write(members=(*home.members, job.name), joined=known)
+        if self._push is not None:  # before anything of it is committed
+            self._push()
         job.joined = joined
         self.grow({number: job})
         return number

@@ -24,17 +24,20 @@ from windrow.result_files.change_table import print_changes
 from windrow.result_files.commits import Compacted, Totals, new_commits
 from windrow.result_files.reader import published_results
 from windrow.sharing.schedule import QueryDelay
+from windrow.spark.checkpoint.late_fill import complete_after
 from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     missed_by,
     newest_version,
     probe_saved_synopses,
+    pushed_before,
     saved_shared_summaries,
     saved_summaries,
     saved_windows,
 )
 from windrow.spark.run.change_consumers import BatchHook, Consuming
 from windrow.spark.run.job_results import MemberResults
+from windrow.spark.run.pipeline_joins import joining
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
@@ -184,8 +187,12 @@ class SparkRun:
     @property
     def complete_from(self) -> int | None:
         """Of a query that came later; None: it has missed nothing."""
-        joined = self._spark_job.joined
-        return None if joined is None else joined.complete_from
+        job = self._spark_job
+        if job.joined is not None:
+            return job.joined.complete_from
+        missed = pushed_before(self._pipeline.home)
+        alone = not (self.job.is_shared or self.job.archive)
+        return complete_after(joining(job), missed) if missed and alone else None
 
     def complete_for(self, number: int) -> int | None:
         """Of a query that joined a group: from which instant on its answers are complete."""

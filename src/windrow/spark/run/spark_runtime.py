@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -199,7 +199,8 @@ class OnSpark:
         if any(self.inputs.inbox(n).next for n in names if n in self.inputs.monitors):
             for pipeline in self.pipelines:
                 if pipeline.going:
-                    pipeline.catch_up()
+                    with suppress(WindrowError):  # one that has died has its own error
+                        pipeline.catch_up()
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[SparkRun]:
         """The jobs, ready to run; results of others are refused before anything is touched."""
@@ -240,15 +241,13 @@ class OnSpark:
         found = {job.name: job for job in (self._spark_job(session, j, catalog) for j in jobs)}
         grown = {run: found.pop(name) for run in self.runs if (name := run.directory) in found}
         join_tables(found.values(), runs_of(self._directory))
-        joins = PipelineJoins(
-            self._directory, self.inputs if self._feed.live else None, self.frames
-        )
-        joined = joins.join(found, self.pipelines)
-        refuse_tables_apart([[found[name]] for name in joined])
+        running = [pipeline.home.directory for pipeline in self.pipelines]
+        inputs = self.inputs if self._feed.live else None
+        joins = PipelineJoins(self._directory, inputs, self.frames, frozenset(running))
+        joined = joins.join(found, [p for p in self.pipelines if p.failure is None])
         starting = [
             Starting(n, j.job.clock, [*j.streams]) for n, j in found.items() if n not in joined
         ]
-        running = [pipeline.home.directory for pipeline in self.pipelines]
         runs = {
             name: SparkRun(pipeline, number, self.inputs.refusals)
             for name, (pipeline, number) in joined.items()
