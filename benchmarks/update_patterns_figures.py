@@ -57,9 +57,12 @@ def _draw_times(runs: Runs, path: Path) -> None:
             for number, query in enumerate(queries):
                 for way in STYLES:
                     _line(panel, runs, (query, way, interval), dashed=number > 0)
-            every = "at every tuple" if interval == 1 else f"every {interval:,} tuples"
+            every = _every(interval)
             panel.set(xscale="log", yscale="log", xlabel="window (tuples per link)", ylabel=TIME)
-            panel.set_title(f"evaluated {every}", fontsize=9)
+            panel.set_title("" if interval == intervals[0] else f"evaluated {every}", fontsize=9)
+            panel.yaxis.set_major_formatter("{x:g}")
+            panel.yaxis.set_minor_formatter("{x:g}")
+            panel.tick_params(which="both", labelsize=7)
             panel.grid(visible=True, alpha=0.3)
         row[0].set_title(f"Figure {figure}. {title}\nevaluated {_every(intervals[0])}",
                          loc="left", fontsize=9)  # fmt: skip

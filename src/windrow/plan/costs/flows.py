@@ -27,6 +27,8 @@ OTHERWISE = 1 / 3
 SCANS = 20.0
 """How often the DIRECT strategy looks through a window while its length passes: at every
 twentieth of it, which is how often the experiments of Golab 2006, 3.6 purge state."""
+LOOK = 0.125
+"""To look at a tuple in a scan, in steps: a scan is one pass over an array of expiries."""
 HORIZON = 3_600.0
 """An unbounded stream counts as a window of one hour."""
 
@@ -162,10 +164,10 @@ def upkeep(flow: Flow, pattern: UpdatePattern, strategy: Strategy) -> float:
         case UpdatePattern.WEAKEST:
             return 2 * flow.inserts
         case UpdatePattern.WEAK:
-            return flow.inserts * (1 + SCANS if strategy is Strategy.DIRECT else 3)
+            return flow.inserts * (1 + SCANS * LOOK if strategy is Strategy.DIRECT else 3)
         case UpdatePattern.STRICT:
             foreseen = max(flow.inserts - flow.negatives, 0.0)
-            looked_for = SCANS if strategy is Strategy.DIRECT else 2.0
+            looked_for = SCANS * LOOK if strategy is Strategy.DIRECT else 2.0
             return 2 * flow.inserts + 3 * flow.negatives + foreseen * looked_for
 
 

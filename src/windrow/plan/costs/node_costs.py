@@ -151,9 +151,9 @@ def distinct(node: DuplicateElimination, model: Model) -> Cost:
     else:
         rate = min(values / max(flow.lifetime, 1e-9), flow.inserts)
     out = Flow(rate, 0.0, values, flow.distinct)
-    kept = (
-        model.upkeep_of(node.input, flow) if direct else upkeep(out, node.pattern, model.strategy)
-    )
+    kept = upkeep(out, node.pattern, model.strategy)
+    if direct:  # which keeps its input besides
+        kept += model.upkeep_of(node.input, flow)
     return Cost(out, below.total + 2 * flow.inserts + kept)
 
 
