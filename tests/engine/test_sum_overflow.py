@@ -37,7 +37,7 @@ def answered(query: str, to: int, **options: Any) -> list[tuple[Any, ...]]:
 def test_the_group_alone_is_without_a_sum_until_it_fits_again(strategy: str) -> None:
     db = windrow.connect(strategy=strategy)
     (groups,) = db.execute(STREAM + GROUPS)
-    with pytest.warns(WindrowWarning, match="query query1: integers overflowed") as told:
+    with pytest.warns(WindrowWarning, match="query query1: numbers overflowed") as told:
         db.push("s", ROWS)
     db.advance(to=9)
     assert [w.filename for w in told] == [__file__]
@@ -84,7 +84,7 @@ def test_a_window_of_rows_over_results_is_told_of_too() -> None:
     db = windrow.connect()
     db.execute(f"{STREAM} CREATE VIEW v AS ISTREAM(SELECT k, v, COUNT(*) FROM s GROUP BY k, v);")
     db.execute("SELECT k, SUM(v) AS total FROM v [ROWS 3 SLIDE 1] GROUP BY k;")
-    with pytest.warns(WindrowWarning, match="integers overflowed"):
+    with pytest.warns(WindrowWarning, match="numbers overflowed"):
         db.push("s", ROWS)
 
 
@@ -119,7 +119,7 @@ def test_the_command_line_warns_once_and_goes_on(
     )
     done = CliRunner().invoke(app, ["run", "q.cql", "--runner", "embedded", "--once"])
     assert done.exit_code == 0, done.output
-    assert done.stderr.count("warning: query query1: integers overflowed") == 1
+    assert done.stderr.count("warning: query query1: numbers overflowed") == 1
     written = "".join(p.read_text() for p in Path("out").glob("*.jsonl"))
     assert '"total":null' in written.replace(" ", "")
 
@@ -140,7 +140,7 @@ ARITHMETIC = [
 def test_arithmetic_beyond_is_null_in_its_row_and_warned_of(
     query: str, expected: list[tuple[Any, ...]], strategy: str
 ) -> None:
-    with pytest.warns(WindrowWarning, match="integers overflowed") as told:
+    with pytest.warns(WindrowWarning, match="numbers overflowed") as told:
         assert answered(query, to=3, strategy=strategy) == expected
     assert len(told) == 1
 
@@ -150,7 +150,7 @@ def test_queries_that_share_a_selection_are_told_of_what_is_beyond() -> None:
     shared = db.execute(
         STREAM + "".join(f"SELECT v + 1 AS m FROM s WHERE v > {n};" for n in (0, 5))
     )
-    with pytest.warns(WindrowWarning, match="integers overflowed"):
+    with pytest.warns(WindrowWarning, match="numbers overflowed"):
         db.push("s", ROWS)
     db.advance(to=9)
     assert [q.answer()["m"].to_pylist() for q in shared] == [[None, 8, 6], [None, 8]]

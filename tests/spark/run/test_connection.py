@@ -222,8 +222,8 @@ def test_what_is_beyond_bigint_is_null_where_it_arises_and_warned_of(spark, valu
             db.advance(to=9)
             found.append(sorted(map(str, query.changes().to_pylist())))
             query.answer()
-        assert [str(w.message)[:28] for w in told if w.category is WindrowWarning] == [
-            "query q: integers overflowed"
+        assert [str(w.message)[:27] for w in told if w.category is WindrowWarning] == [
+            "query q: numbers overflowed"
         ]
     assert found[0] == found[1]
     assert any("'t': None" in row for row in found[0])
