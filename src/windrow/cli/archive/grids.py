@@ -140,7 +140,8 @@ Sides = Annotated[
     str | None,
     typer.Option(
         metavar="G,E",
-        help="Records have lifetimes of their own: partitions by insertion and by expiry time.",
+        help="Records have lifetimes of their own: partitions by insertion and by expiry time. "
+        "4,1 was the least work where it was measured.",
         show_default=False,
     ),
 ]
