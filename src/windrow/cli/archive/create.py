@@ -102,7 +102,7 @@ def create(
     """Create an empty archive in a new directory: of days, or with --grid of lifetimes.
 
     WATA and DEL are for use. REINDEX, REINDEX+, REINDEX++ and RATA, and simple shadow, are there
-    to be compared as in the paper: runs are immutable here, so that building an index merges runs as
+    to be compared as in the paper: runs are immutable here, so building an index merges runs as
     deleting from it does, and a copy protects files that nobody changes.
 
     \b
