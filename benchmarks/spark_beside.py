@@ -99,13 +99,18 @@ def ours(
 def pipelines(
     session: SparkSession, catalog: Catalog, checkpoint: Path, feed: Feed, *, apart: bool = False
 ) -> list[Pipeline]:
-    """The queries of a script, ready to start: together, or ``apart``, each by itself."""
+    """The queries of a script, ready to start: together, or ``apart``, each with a checkpoint of
+    its own, since those of one runtime join each other."""
     ours = configure(session)
-    runtime = OnSpark(lambda: ours, checkpoint, Strategy.UPA, feed)
-    jobs = runtime.jobs(catalog.queries, (), catalog)
-    for part in [[job] for job in jobs] if apart else [jobs]:
-        runtime.start(part, catalog)
-    return runtime.pipelines
+    found: list[Pipeline] = []
+    parts = [[query] for query in catalog.queries] if apart else [catalog.queries]
+    for number, queries in enumerate(parts):
+        place = checkpoint.with_name(f"{checkpoint.name}-{number}")
+        runtime = OnSpark(lambda: ours, place, Strategy.UPA, feed)
+        runtime.start(runtime.jobs(queries, (), catalog), catalog)
+        found += runtime.pipelines
+    assert not apart or len(found) == len(parts)
+    return found
 
 
 def spark(
