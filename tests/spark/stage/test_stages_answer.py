@@ -58,10 +58,12 @@ RELATIONAL = {
     "FROM s [RANGE 6 SECONDS] WHERE a > (SELECT AVG(b) FROM r [RANGE 9 SECONDS])",
     "intersect": "SELECT k FROM s [RANGE 6 SECONDS] INTERSECT SELECT k FROM r [ROWS 9] "
     "UNION SELECT w FROM rel",
+    "every": "SELECT k, COUNT(*) AS c, MIN(a) AS least, COUNT(DISTINCT a) AS d, SUM(a) AS total "
+    "FROM s GROUP BY k EVERY 4 SECONDS",
 }
 
 
-QUICK = ("or", "left", "value")
+QUICK = ("or", "left", "value", "every")
 
 
 @pytest.mark.parametrize(
