@@ -48,8 +48,8 @@ from windrow.plan.physical.stages import (
 
 
 @dataclass(frozen=True)
-class OpenLeaf(Node):
-    """A leaf whose place is not decided yet."""
+class _OpenLeaf(Node):
+    """A leaf whose place is not decided yet; no plan has one when its stages are cut."""
 
     source: str | int
     pre: Node
@@ -66,6 +66,10 @@ class OpenLeaf(Node):
     @property
     def lifetime(self) -> WindowSpec | None:
         return self.pre.lifetime
+
+
+OpenLeaf = _OpenLeaf
+"""For the other file of the cut; to everybody else it is no kind of node."""
 
 
 @dataclass(frozen=True)
