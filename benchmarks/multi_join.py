@@ -58,7 +58,7 @@ NEVER = 10**15
 class Sizes:
     """Lengths are time units."""
 
-    measured: int = 50
+    measured: int = 100
     repeats: int = 5
     interval: int = 10
     intervals: tuple[int, ...] = (0, 1, 5, 10, 20, 50)
@@ -71,7 +71,7 @@ class Sizes:
 
 
 QUICK = Sizes(
-    measured=100, repeats=5, intervals=(1, 10, 50),
+    repeats=5, intervals=(1, 10, 50),
     ways=tuple((RESTORE, b, 10) for b in (NESTED, 2, 10, BY_VALUE)),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
     sheet = plt.figure(figsize=(18, 11))
     above, below = sheet.add_gridspec(2, 1, hspace=0.55)
     _orders(sheet.add_subplot(above), results["figure_5_2"])
-    panels = [sheet.add_subplot(part) for part in below.subgridspec(1, 4, wspace=0.3)]
+    panels = [sheet.add_subplot(part) for part in below.subgridspec(1, 4, wspace=0.4)]
     lines = results["figures_5_3_and_5_4"]
     nested = [w for w in lines if w["buckets"] == 1]
     hashed = [w for w in lines if w["buckets"] > 1]
@@ -48,7 +48,7 @@ def _orders(panel: Any, groups: list[dict[str, Any]]) -> None:
     panel.set(
         title="Figure 5.2: the chosen order (first bars) is the cheapest where comparing is most "
         "of the work",
-        ylabel="time relative to the chosen order",
+        ylabel="time relative to the chosen order\n(median, least and most of five)",
     )
     panel.grid(axis="y", alpha=0.3)
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -75,7 +75,7 @@ def _costs(panel: Any, lines: list[dict[str, Any]], title: str) -> None:
         )  # fmt: skip
     panel.set_yscale("log")
     panel.set(title=title, xlabel="interval Δ (time units; 0: every tuple)")
-    panel.set_ylabel("processor time (ms per 1,000 tuples)")
+    panel.set_ylabel("processor time (ms per 1,000 tuples;\nmedian, least and most of five)")
     _beneath(panel)
 
 
@@ -105,7 +105,7 @@ def _lost(panel: Any, shares: list[tuple[float, float, float]]) -> None:
     panel.plot(x, measured, "o-", color="tab:green", label="measured")
     panel.plot(x, estimate, "k:", label="Δ / T (5.2.3)")
     panel.axvline(100 / 6, color="grey", alpha=0.4)
-    panel.annotate("10 s of 60 s: 17 %", (100 / 6, 45), rotation=90, ha="right", fontsize=8)
+    panel.annotate("10 s of 60 s: 17 %", (18, 4), fontsize=9)
     panel.set(
         title="Without restore, about Δ / T\nof the results are lost",
         xlabel="interval Δ over window length T (%)",

@@ -61,7 +61,7 @@ class MultiwayJoin:
     ``buckets`` are those of a hash table on each input; none means a chain for each value. With a
     ``period`` tuples come and go at its multiples only, and those that go at the next are dropped.
     What has expired is dropped after every evaluation, or when ``expiry`` ticks have passed since
-    it was the last time (Algorithm 3); that saves little, so no plan asks for it.
+    it was the last time (Algorithm 3); only evaluations of one tuple gain by it; no plan has it.
     """
 
     def __init__(
