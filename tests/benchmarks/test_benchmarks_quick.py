@@ -110,7 +110,7 @@ def test_joins_of_the_trace_give_the_dissertations_proportions(window):
 
 
 def test_orders_and_algorithms_of_the_multi_join_agree_and_are_drawn(tmp_path):
-    results = multi_join.run(multi_join.Sizes(measured=20, repeats=1, intervals=(0, 10)))
+    results = multi_join.run(multi_join.Sizes(measured=40, repeats=1, intervals=(0, 10)))
     predicted = results["figure_5_2"][0]["relative"]
     assert list(predicted) == ["S2S1S3S4", "S2S3S4S1", "S1S2S3S4", "S3S4S1S2"]
     assert [round(x, 2) for x in predicted.values()] == [1.0, 2.63, 1.3, 8.34]
@@ -118,7 +118,7 @@ def test_orders_and_algorithms_of_the_multi_join_agree_and_are_drawn(tmp_path):
     assert min(visits) > 4
     for line in results["figures_5_3_and_5_4"]:
         (_, each_tuple), (_, each_interval) = line["visits"]
-        assert (each_interval < 0.8 * each_tuple) == (line["algorithm"] != "eager")
+        assert (each_interval < 0.9 * each_tuple) == (line["algorithm"] != "eager")
     multi_join_figures.draw(results, tmp_path / "figures.png")
     assert (tmp_path / "figures.png").stat().st_size > 10_000
 
