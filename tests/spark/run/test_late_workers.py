@@ -40,7 +40,9 @@ class FakePipeline(Pipeline):
         )
         job = Job("q", None, Clock.INTEGER, {})  # type: ignore[arg-type]
         declared = SimpleNamespace(name="q")
-        found = SimpleNamespace(job=job, declaration=declared, results=results, streams={})
+        found = SimpleNamespace(
+            name="q", job=job, declaration=declared, results=results, streams={}
+        )
         context = SimpleNamespace(master="local[2]")
         home = PipelineHome(tmp_path, "run", ("q",))
         self.said: list[str] = []
