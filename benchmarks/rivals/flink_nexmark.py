@@ -3,42 +3,22 @@
 PLAN says which ``queries`` to run over which ``directory`` (query -> directory), a directory
 ``tiny`` with next to no rows, how many ``passes`` warm a query up, and where ``results`` go.
 
-All queries run in one process, one after the other. Each is run over its rows to warm it up, then
-over ``tiny``, and over its rows again; the difference of the last two is what the rows took,
-without what a job takes to start and to stop. If ``results`` are asked for, the final answer of
-each query is written there instead, as JSON, and nothing is measured.
-
-Parallelism 2, with a file for each reader; mini-batches, aggregation in two phases, and distinct
-aggregation split; state on the heap; a sink that drops everything. Times in the files are
-milliseconds, which are read faster than text.
+``flink_jobs`` says how they are run. If ``results`` are asked for, the final answer of each query
+is written there instead, as JSON, and nothing is measured. Times in the files are milliseconds,
+which are read faster than text.
 """
 
 import json
-import os
-import resource
 import sys
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-from pyflink.common import Configuration, RowKind
-from pyflink.table import EnvironmentSettings, TableEnvironment
+from flink_jobs import environment, measure
+from pyflink.common import RowKind
+from pyflink.table import TableEnvironment
 
 PLAN = json.loads(Path(sys.argv[1]).read_text())
-GROUP = os.getpgrp()
-
-SETTINGS = {
-    "parallelism.default": "2",
-    "state.backend.type": "hashmap",
-    "pipeline.object-reuse": "true",
-    "table.local-time-zone": "UTC",
-    "taskmanager.memory.process.size": "4g",
-    "table.exec.mini-batch.enabled": "true",
-    "table.exec.mini-batch.allow-latency": "2 s",
-    "table.exec.mini-batch.size": "50000",
-    "table.optimizer.agg-phase-strategy": "TWO_PHASE",
-    "table.optimizer.distinct-agg.split.enabled": "true",
-}
 STREAMS = {
     "person": """id BIGINT, name STRING, email STRING, credit_card STRING, city STRING,
         state STRING, millis BIGINT, extra STRING""",
@@ -138,47 +118,13 @@ ANSWERS = {
 
 
 def declare(place: Path) -> TableEnvironment:
-    configuration = Configuration()
-    for name, value in SETTINGS.items():
-        configuration.set_string(name, value)
-    made = EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(configuration)
-    tables = TableEnvironment.create(made.build())
+    tables = environment()
     for name, columns in STREAMS.items():
         tables.execute_sql(f"""CREATE TABLE {name} ({columns}, ts AS TO_TIMESTAMP_LTZ(millis, 3),
             WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND)
             WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = 'file://{place / name}')
         """)
     return tables
-
-
-def spent() -> float:
-    """Processor seconds of the Java process, which is a child of this one."""
-    ticks = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[2]) == GROUP:  # of our process group
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / 100 - sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-
-
-def run(tables: TableEnvironment, name: str) -> tuple[float, float]:
-    """Seconds of the clock and of the processor for one run."""
-    schema = tables.sql_query(ANSWERS[name]).get_schema()
-    columns = ", ".join(
-        f"`{n}` {t}"
-        for n, t in zip(schema.get_field_names(), schema.get_field_data_types(), strict=True)
-    )
-    columns = columns.replace(" NOT NULL", "")
-    tables.execute_sql(f"CREATE TEMPORARY TABLE answer ({columns}) WITH ('connector'='blackhole')")
-    worked = spent()
-    done = tables.execute_sql(f"INSERT INTO answer {ANSWERS[name]}")
-    net = done.get_job_client().get_job_execution_result().result().get_net_runtime() / 1000
-    worked = spent() - worked
-    tables.execute_sql("DROP TEMPORARY TABLE answer")
-    return net, worked
 
 
 def final_answer(tables: TableEnvironment, name: str) -> list[list[object]]:
@@ -197,15 +143,8 @@ def plain(value: object) -> object:
     return value
 
 
-def measure(name: str, place: str, tiny: TableEnvironment) -> dict[str, float]:
-    tables = places.get(place) or places.setdefault(place, declare(Path(place)))
-    for _ in range(PLAN["passes"]):
-        run(tables, name)
-    (start, started), (seconds, worked) = run(tiny, name), run(tables, name)
-    return {
-        "start": start, "whole": seconds,
-        "seconds": seconds - start, "processor": worked - started,
-    }  # fmt: skip
+def place_of(directory: str) -> TableEnvironment:
+    return places.get(directory) or places.setdefault(directory, declare(Path(directory)))
 
 
 places: dict[str, TableEnvironment] = {}
@@ -215,4 +154,8 @@ if PLAN["results"]:
     print(json.dumps({}))
 else:
     nothing = declare(Path(PLAN["tiny"]))
-    print(json.dumps({n: measure(n, p, nothing) for n, p in PLAN["queries"].items()}))
+    measured = {
+        n: measure(ANSWERS[n], place_of(p), nothing, PLAN["passes"])
+        for n, p in PLAN["queries"].items()
+    }
+    print(json.dumps(measured))
