@@ -443,3 +443,42 @@ def test_a_value_is_the_same_whether_arrow_reads_its_column_or_its_text(tmp_path
             rows = [row for p in batches for row in p.rows.to_pylist() if row["ts"] == 2]
             found.append((str(rows), [r for p in batches for r in p.rejected if r.row == 1]))
         assert found[0] == found[1], text
+
+
+UNSEEN = b"""ts,k,v,name,note
+1,2,0.5,a,b
+2,two,0.5,a,b
+3,2,0.5,"a\xff",b
+4,2,0.5,a
+5,2,0.5,"a\n,a",b
+six,2,0.5,a,b
+7,2,0.5,,"\xc3\xa9"
+8,,,a,\xc3
+"""
+
+
+@pytest.mark.parametrize("block", [16, 1 << 20])
+@pytest.mark.parametrize("seen", [{0}, {0, 1}, {0, 4}, {0, 1, 2, 3, 4}])
+def test_rows_do_not_depend_on_which_columns_anybody_looks_at(seen, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_reader, "BLOCK", block)
+    path = written(tmp_path, UNSEEN)
+    schema = Schema((*SCHEMA.fields, Field("note", Type.STRING)))
+    declared = dataclasses.replace(stream("csv"), schema=schema)
+    everything, some = (
+        list(read_file(path, declared)),
+        list(read_file(path, declared, columns=frozenset(seen))),
+    )
+    assert sum(len(parsed) for parsed in some) == (2 if block == 16 else 3)
+    for whole, part in zip(everything, some, strict=True):
+        assert part.numbers.tolist() == whole.numbers.tolist()
+        assert part.rejected == whole.rejected
+        assert part.rows.schema == whole.rows.schema
+        for column in seen:
+            assert part.rows.column(column) == whole.rows.column(column)
+        assert part.texts(np.arange(len(part))) == whole.texts(np.arange(len(whole)))
+
+
+def test_texts_that_nobody_looks_at_are_not_made(tmp_path):
+    path = written(tmp_path, b"ts,k,v,name\n1,2,0.5,a\n")
+    (parsed,) = read_file(path, stream("csv"), columns=frozenset({0, 1}))
+    assert parsed.rows.to_pylist() == [{"ts": 1, "k": 2, "v": 0.5, "name": None}]

@@ -6,7 +6,7 @@ sends it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -25,6 +25,7 @@ from windrow.engine.runtime import lateness_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, arrange, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.physical.columns_read import columns_read
 from windrow.plan.sharing.group_schedule import ScheduleOptions, schedule_again
 from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 from windrow.plan.strategy import Strategy, apply_strategy
@@ -62,7 +63,7 @@ class Embedded:
         self.inputs = Inputs(None if quarantine is None else Path(quarantine), wall, watch=watch)
         self.runs: list[EmbeddedRun] = []
         self._joining: list[tuple[EmbeddedRun, Job]] = []
-        self._keep = keep
+        self._keep, self._narrow = keep, not (keep or watch)
         self._outlets = Outlets(overwrite=overwrite)
         self._leaving: dict[EmbeddedRun, set[int]] = {}
         self._schedule, self._stopwatch = schedule, stopwatch
@@ -163,7 +164,7 @@ class Embedded:
         self.inputs.show(runs)
         earlier = [*self.runs, *(run for run in self._leaving if run not in self.runs)]
         self.runs += runs
-        self.inputs.open(name for run in runs for name in run.streams)
+        self.inputs.open((n for run in runs for n in run.streams), self._columns_read(runs))
         members = [(run, number) for run in runs for number in run.job.members]
         for run, job in joining:
             members += [(run, number) for number in job.members if number not in run.job.members]
@@ -172,6 +173,13 @@ class Embedded:
         if [run for run in runs if self._start_late(run, earlier)]:
             take_and_publish(outlets)  # what these begin with
         return [*runs, *(run for run, _ in joining)]
+
+    def _columns_read(self, runs: Sequence[EmbeddedRun]) -> Mapping[str, frozenset[int]]:
+        """Which columns of files anybody will see, if that is known: no query can come later, and
+        no row of a stream that was idle is shown as it was.
+        """
+        known = self._narrow and len(runs) == len(self.runs)
+        return columns_read(run.pipeline.plan for run in runs) if known else {}
 
     def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
         """Fill a run whose streams have had rows with what earlier runs hold, if they do."""

@@ -63,7 +63,8 @@ class Feed:
     """The files of one stream or relation, read in order; ``step`` takes in one batch.
 
     ``patient``: files that seem unfinished are given time. ``refusals`` says of which files
-    something could not be read; only if nothing can be read of any is that an error.
+    something could not be read; only if nothing can be read of any is that an error. Of a stream,
+    nobody looks at other ``columns`` than these; None: at all of them.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Feed:
         wall: Wall = no_wall_clock,
         patient: bool = False,
         on_aside: Aside = _ignore,
+        columns: frozenset[int] | None = None,
     ) -> None:
         declaration = monitor.declaration
         if declaration.source is None:
@@ -85,7 +87,7 @@ class Feed:
             )
         self.monitor, self.declaration = monitor, declaration
         self.refusals: list[str] = []
-        self._quarantine, self._on_aside = quarantine, on_aside
+        self._quarantine, self._on_aside, self._columns = quarantine, on_aside, columns
         self._arrivals = Arrivals(declaration.source, declaration, wall, patient=patient)
         self._queue: list[Arrival] = []
         self._taken: list[_Taken] = []
@@ -217,7 +219,12 @@ class Feed:
         return batches
 
     def _open(self, arrival: Arrival) -> Batches:
-        source = read_file(arrival.path, self._contents or self.declaration, part=arrival.part)
+        if self._contents is None:
+            source = read_file(
+                arrival.path, self.declaration, part=arrival.part, columns=self._columns
+            )
+        else:
+            source = read_file(arrival.path, self._contents, part=arrival.part)
         return ReadAhead(source) if _is_large(arrival) else source
 
     def _refuse(self, arrival: Arrival) -> None:

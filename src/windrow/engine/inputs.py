@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.columns.instants import Instant, instant
 from windrow.core.errors import InputError, WindrowError
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.feeds import Feed
@@ -24,11 +26,14 @@ from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node
 from windrow.streams.horizon import horizon_of
-from windrow.streams.monitor import InputMonitor, time_of
+from windrow.streams.monitor import Accepted, InputMonitor, time_of
 from windrow.streams.pushed_rows import parse_pushed
 from windrow.streams.quarantine import Quarantine, RefusedRows
 from windrow.streams.relations import RelationMonitor
 from windrow.tables.parsed_rows import Rejected
+
+ROWS_AT_ONCE = Threshold(1 << 16, least=1)
+"""Rows of files that are taken in before queries go on."""
 
 
 class Query(Protocol):
@@ -162,13 +167,18 @@ class Inputs:
             remedy=f"quarantined_rows({stream!r}) has the newest of them{place}",
         )
 
-    def open(self, names: Iterable[str]) -> None:
-        """Find the files of streams and relations, which ``step`` then reads."""
+    def open(
+        self, names: Iterable[str], columns: Mapping[str, frozenset[int]] = MappingProxyType({})
+    ) -> None:
+        """Find the files of streams and relations, which ``step`` then reads.
+
+        Of streams among ``columns``, others than these need not be there.
+        """
         for name in dict.fromkeys(names):
             if self.monitor(name).declaration.source is not None and name not in self.feeds:
-                self._open(name)
+                self._open(name, columns.get(name))
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, columns: frozenset[int] | None) -> None:
         """The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows,
         they would be late when the files are read once more.
         """
@@ -179,6 +189,7 @@ class Inputs:
             wall=self._wall,
             patient=self._watch,
             on_aside=partial(self.refused.add, monitor.declaration.name),
+            columns=columns,
         )
 
     def look(self) -> None:
@@ -187,13 +198,27 @@ class Inputs:
             feed.look()
 
     def step(self) -> bool:
-        """Take in one batch of the files that are behind; False if there is nothing to read."""
+        """Take in some batches of the files that are behind; False if there is nothing to read.
+
+        What an interval costs beyond its rows is paid once for them all.
+        """
+        rows, read = 0, False
+        while rows < ROWS_AT_ONCE.value:
+            accepted = self._take_in_batch()
+            if accepted is None:
+                break
+            rows, read = rows + len(accepted.delta), True
+            if not len(accepted.delta):  # it gives way
+                break
+        return read
+
+    def _take_in_batch(self) -> Accepted | None:
         for feed in sorted(self.feeds.values(), key=lambda feed: feed.monitor.closed_instant):
             accepted = feed.step()
             if accepted is not None:
                 self._note(feed.monitor, accepted.delta)
-                return True
-        return False
+                return accepted
+        return None
 
     def _again(self, names: Container[str]) -> Iterator[tuple[str, Delta, dict[str, int]]]:
         """What was released of the files of streams, for queries that come late.

@@ -158,7 +158,8 @@ class _Cutter:
         if refused:
             yield Chunk(b"", self._after(len(block) - start), refused, reason, earlier)
         if last > start:
-            data = b"".join((self.rest, memoryview(block)[start:last]))
+            whole = last == len(block) and not start and not self.rest
+            data = block if whole else b"".join((self.rest, memoryview(block)[start:last]))
             self.rest = block[last:]
             yield Chunk(data, self._after(len(self.rest)))
         else:

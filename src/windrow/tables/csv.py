@@ -6,6 +6,10 @@ Arrow reads the declared columns of a chunk as their types. If a value of it doe
 field of that chunk is read as bytes and then as its type, a column at a time, so one bad value
 costs its own row only. What Arrow accepts is part of what the second way accepts, with the same
 values. A quoted empty field is an empty text where text is declared.
+
+Texts that nobody looks at are not made: all that could be wrong with one is that it is no UTF-8,
+and that is found out for a chunk as a whole. Other columns are read whether anybody looks or not,
+since a row with a value that does not fit is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.core.schema import Type
-from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
@@ -48,13 +52,22 @@ READ_BY_ARROW = frozenset(
 BOM = b"\xef\xbb\xbf"
 
 
-def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> Iterator[Parsed]:
-    """The rows of the part, numbered from 1 below the header."""
+def read_csv(
+    path: Path,
+    declaration: StreamDeclaration,
+    part: Part = WHOLE,
+    columns: frozenset[int] | None = None,
+) -> Iterator[Parsed]:
+    """The rows of the part, numbered from 1 below the header.
+
+    A text is NULL if it is in none of the ``columns`` that somebody looks at; None: at all.
+    """
     names, end = header(path, declaration, part)
     if not names:
         return
     options = options_of(declaration)
     places = [names.index(n) for n in resolve(names, declaration, str(path))]
+    unseen = _unseen_texts(declaration, columns)
     with open_part(path, part) as read:
         if part.start < end:
             _pass_over(read, end)
@@ -62,11 +75,11 @@ def read_csv(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> 
         row = part.row
 
         def parse(chunk: Chunk) -> tuple[Parsed, int]:
-            columns, refused = _columns(chunk, len(names), places, declaration)
-            count = len(columns[0])
+            found, refused = _columns(chunk, len(names), places, declaration, unseen)
+            count = len(found[0])
             numbers = _numbers(count, [r.row for r in refused])
             texts = _Texts(chunk, len(names), options)
-            parsed = enforce(columns, numbers, declaration, texts)
+            parsed = enforce(found, numbers, declaration, texts)
             everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
             return replace(parsed, rejected=everything), count + len(refused)
 
@@ -178,22 +191,52 @@ def _pass_over(read: Read, count: int) -> None:
         count -= len(block)
 
 
+def _unseen_texts(declaration: StreamDeclaration, columns: frozenset[int] | None) -> frozenset[int]:
+    """The declared columns of text that nobody looks at."""
+    texts = {n for n, field in enumerate(declaration.schema) if field.type is Type.STRING}
+    if columns is None or declaration.timestamp in (NO_TIMESTAMP, *texts):
+        return frozenset()
+    return frozenset(texts - columns)
+
+
+def _is_utf8(text: bytes) -> bool:
+    ends = pa.array([0, len(text)], pa.int32()).buffers()[1]
+    whole = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(text)])
+    try:
+        whole.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _columns(
-    chunk: Chunk, width: int, places: list[int], declaration: StreamDeclaration
+    chunk: Chunk,
+    width: int,
+    places: list[int],
+    declaration: StreamDeclaration,
+    unseen: frozenset[int],
 ) -> tuple[list[pa.Array], list[Rejected]]:
     """The declared columns of a chunk, and the rows that do not have the width."""
     if chunk.reason:
         text = chunk.refused.decode("utf-8", errors="replace")
         return [pa.array([], pa.binary())] * len(places), [Rejected(1, chunk.reason, text)]
-    options, fields = options_of(declaration), zip(places, declaration.schema, strict=True)
-    types = {p: ARROW[f.type] if f.type in READ_BY_ARROW else pa.binary() for p, f in fields}
+    options = options_of(declaration)
+    if unseen and not _is_utf8(chunk.data):
+        unseen = frozenset()
+    types = {
+        place: ARROW[field.type] if field.type in READ_BY_ARROW else pa.binary()
+        for n, (place, field) in enumerate(zip(places, declaration.schema, strict=True))
+        if n not in unseen
+    }
     refused: list[Rejected] = []
     try:
         batch = _fields(chunk.data, width, refused, options, types)
     except pa.ArrowInvalid:  # some value, and the other way finds which
         refused.clear()
-        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(places, pa.binary()))
-    return [batch.column(str(place)) for place in places], refused
+        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(types, pa.binary()))
+    nothing = pa.nulls(batch.num_rows, pa.string()) if unseen else None
+    found = [nothing if n in unseen else batch.column(str(p)) for n, p in enumerate(places)]
+    return found, refused
 
 
 def _fields(

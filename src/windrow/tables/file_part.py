@@ -12,17 +12,21 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
 import pyarrow as pa
 
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
+from windrow.core.thresholds import Threshold
 
 Read = Callable[[int], bytes]
 """Gives the next bytes, at most so many; none at the end."""
 BLOCK = 4 << 20
 BLOCKS_IN_SILENCE = 16
+LOOKED_AT = Threshold(1 << 12, least=1)
+"""Bytes at the end of a block in which the end of a line is looked for."""
 BY_FORMAT = "check that the file is whole and that FORMAT names what it is"
 BY_NAME = "check that the file is whole and that its name ends in its format"
 
@@ -56,21 +60,29 @@ def open_part(path: Path, part: Part) -> Iterator[Read]:
         return
     with path.open("rb", buffering=0) as file:
         file.seek(part.start)
-        if part.stop is None:
-            yield file.read
-        else:
-            yield _Limited(file.read, part.stop - part.start)
+        yield _WholeLines(file, part.start, part.stop)
 
 
-class _Limited:
-    """So many bytes, and no more even if the file has grown meanwhile."""
+class _WholeLines:
+    """Bytes up to ``stop``, and no more even if the file has grown meanwhile.
 
-    def __init__(self, read: Read, count: int) -> None:
-        self._read, self._left = read, count
+    A large block ends with a line if one ends shortly before: then it is a chunk of whole rows as
+    it is, and need not be put together with what is left of the block before.
+    """
+
+    def __init__(self, file: FileIO, at: int, stop: int | None) -> None:
+        self._file, self._at, self._stop = file, at, stop
 
     def __call__(self, size: int) -> bytes:
-        block = self._read(min(size, self._left)) if self._left > 0 else b""
-        self._left -= len(block)
+        if self._stop is not None:
+            size = max(min(size, self._stop - self._at), 0)
+        if size > 2 * LOOKED_AT.value:
+            self._file.seek(self._at + size - LOOKED_AT.value)
+            end = self._file.read(LOOKED_AT.value).rfind(b"\n") + 1
+            self._file.seek(self._at)
+            size -= LOOKED_AT.value - end if end else 0
+        block = self._file.read(size)
+        self._at += len(block)
         return block
 
 

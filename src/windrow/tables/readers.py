@@ -33,16 +33,18 @@ def read_file(
     declaration: StreamDeclaration,
     rows_per_batch: int | None = None,
     part: Part = WHOLE,
+    columns: frozenset[int] | None = None,
 ) -> Generator[Parsed, None, None]:
     """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
 
     Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.
     A file that cannot be read as a whole is an InputError; so is one that breaks off in the
-    middle, after the batches before that.
+    middle, after the batches before that. Nobody looks at other ``columns`` than these (None: at
+    all of them): where the rows do not depend on it, others are NULL, which is cheaper.
     """
     most = rows_per_batch or ROWS.value
     with _in_words(path, declaration):
-        for parsed in _batches(path, declaration, most, part):
+        for parsed in _batches(path, declaration, most, part, columns):
             rest = replace(parsed, after=None) if is_compressed(path) else parsed
             while len(rest) > most:
                 first, rest = rest.split(most)
@@ -74,13 +76,19 @@ def _in_words(path: Path, declaration: StreamDeclaration) -> AbstractContextMana
     return explain_unreadable(path, expected, BY_FORMAT)
 
 
-def _batches(path: Path, declaration: StreamDeclaration, rows: int, part: Part) -> Iterator[Parsed]:
+def _batches(
+    path: Path,
+    declaration: StreamDeclaration,
+    rows: int,
+    part: Part,
+    columns: frozenset[int] | None,
+) -> Iterator[Parsed]:
     form = format_of(path, declaration)
     if form != "parquet" and is_compressed(path):
         part = WHOLE
     match form:
         case "csv":
-            return read_csv(path, declaration, part)
+            return read_csv(path, declaration, part, columns)
         case "json":
             return read_json(path, declaration, part)
         case _:
