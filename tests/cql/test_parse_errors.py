@@ -8,6 +8,9 @@ from windrow.core.errors import ParseError
 from windrow.cql import parse
 
 CASES = [
+    ("SELECT 1_000 FROM s", "1_000", "without a mark between them"),
+    ("SELECT a FROM s WHERE a > 0xFF", "0xFF", "in base ten"),
+    ("SELECT 2nd FROM s", "2nd", "before a name leave a blank"),
     ("SELECT a FROM s WEHRE a = 1", "WEHRE", "did you mean WHERE?"),
     ("SELECT a FRM s", "FRM", "did you mean FROM?"),
     ("SELCT a FROM s", "SELCT", "did you mean SELECT?"),

@@ -299,6 +299,19 @@ def test_files_are_observed_like_rows_that_are_pushed() -> None:
     assert seen.rates == {"hits": 1.0}
 
 
+@pytest.mark.parametrize("script", [None, Path("calls.cql"), b"SELECT"])
+def test_what_is_no_text_is_no_script(script: Any) -> None:
+    for call in (windrow.connect().execute, windrow.connect().explain):
+        with pytest.raises(InputError, match=r"expected the text of a script; found .*read_text"):
+            call(script)
+
+
+def test_explain_takes_the_name_of_a_query() -> None:
+    db = windrow.connect()
+    db.execute('CREATE STREAM s (ts BIGINT); CREATE QUERY "Of ""s""" AS SELECT ts FROM s [NOW];')
+    assert "Window [NOW]" in db.explain('of "S"')
+
+
 def test_a_connection_that_was_closed_begins_anew() -> None:
     db = windrow.connect()
     db.execute("CREATE STREAM s (ts BIGINT); SELECT ts FROM s;")

@@ -223,6 +223,9 @@ def test_a_parameter_without_a_value_and_a_value_without_a_parameter_are_errors(
         db.execute("SELECT x FROM s [NOW] WHERE x > :low", {"low": [1]})
     with pytest.raises(InputError, match="a finite number"):
         db.execute("SELECT x FROM s [NOW] WHERE x > ?", [float("nan")])
+    for single in (3, "low"):
+        with pytest.raises(InputError, match=r"put a single value into a list: \[value\]"):
+            db.execute("SELECT x FROM s [NOW] WHERE x > ?", single)  # type: ignore[arg-type]
 
 
 def test_show_and_describe_are_tables(db: Connection) -> None:

@@ -139,6 +139,15 @@ def check(early: Handle, late: Handle) -> None:
         assert bag(late) == bag(early)
 
 
+def test_explain_says_as_a_time_from_when_a_late_query_is_complete() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (at TIMESTAMP, v INT); SELECT v FROM s [RANGE 1 MINUTE];")
+        db.push("s", {"at": ["2026-03-01 09:00:00"], "v": [1]})
+        db.advance(to="2026-03-01 09:00:30")
+        said = db.explain("SELECT v FROM s [NOW]")
+    assert "complete from instant 2026-03-01 09:00:30" in said
+
+
 def test_a_filled_query_begins_with_its_answer_and_says_from_when_it_is_complete() -> None:
     with windrow.connect() as db:
         db.execute(STREAMS)

@@ -66,6 +66,19 @@ def test_a_file_that_grows_is_read_line_by_line_and_never_half_a_value(tmp_path)
         assert rows == [(1, 10), (2, 20), (3, 30)][: max(0, content[:end].count(b"\n") - 1)]
 
 
+def test_a_header_alone_is_whole_and_rows_below_it_are_read_when_they_come(tmp_path):
+    reader, file = Reader(tmp_path, "csv"), tmp_path / "a.csv"
+    file.write_text("ts,k\n")
+    assert reader.look() == reader.look() == []
+    with file.open("a") as more:
+        more.write("1,")
+    (waits,) = reader.look()
+    assert "row 1: the file ends in the middle of this row" in waits
+    with file.open("a") as more:
+        more.write("10\n2,20\n")
+    assert reader.look() == [(1, 10), (2, 20)]
+
+
 def test_each_file_is_read_once_and_a_touch_changes_nothing(tmp_path):
     reader = Reader(tmp_path, "csv")
     (tmp_path / "a.csv").write_text("ts,k\n1,1\n")

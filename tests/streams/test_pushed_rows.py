@@ -115,6 +115,14 @@ def test_data_of_another_kind_or_of_uneven_columns_is_an_error(data):
         parse_pushed(data, STREAM)
 
 
+@pytest.mark.parametrize(
+    "row", [{"ts": 1, "k": 1, "v": 1.0, "name": "a"}, {"ts": [1], "k": [1], "v": [1], "name": "a"}]
+)
+def test_a_row_that_is_in_no_list_is_an_error_that_says_so(row):
+    with pytest.raises(InputError, match=r"put a single row into a list: \[row\]"):
+        parse_pushed(row, STREAM)
+
+
 def test_no_rows_are_no_rows():
     for nothing in ([], {"ts": [], "k": [], "v": [], "name": []}, pa.table(DATA).slice(0, 0)):
         assert len(parse_pushed(nothing, STREAM)) == 0

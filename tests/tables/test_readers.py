@@ -186,6 +186,21 @@ def test_blank_json_lines_are_passed_over_but_counted(tmp_path):
     assert read(written(tmp_path, b"", "b.json"), "json") == ([], [], [])
 
 
+def test_an_object_or_a_list_is_json_text_where_a_string_is_declared(tmp_path):
+    nested = b'{"a b": [1, 2.50, 12345678901234567.125, null], "c": {"d": "\\u00e9\\"", "e": true}}'
+    lines = [b'{"ts":1,"v":1.5,"name":' + nested + b"}", b'{"ts":2,"v":0.5,"name":"x"}',
+             b'{"ts":3,"k":{},"name":[]}', b'{"ts":4,"name":[]}']  # fmt: skip
+    lines.append(b'{"ts":5,"name":' + b"[" * 700 + b"]" * 700 + b"}")
+    content = b"".join(line + b"\n" for line in lines)
+    rows, refused, _ = read(written(tmp_path, content, "a.json"), "json")
+    text = '{"a b":[1,2.50,12345678901234567.125,null],"c":{"d":"é\\"","e":true}}'
+    assert rows == [(1, None, 1.5, text), (2, None, 0.5, "x"), (4, None, None, "[]")]
+    assert [(r.row, r.reason) for r in refused] == [
+        (3, "column k: expected INT, found {}"),
+        (5, "it is nested too deeply"),
+    ]
+
+
 json_values = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from windrow.archive.progress_callback import Progress, Reached, nobody
-from windrow.core.time import Clock
+from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import ScriptWarning, WindrowWarning
 
 WIDE = 160
@@ -58,12 +58,14 @@ def print_warning(warning: WindrowWarning, script: Path | None = None) -> None:
 
 
 def instant(now: int | None, clock: Clock) -> str:
-    """An instant as its clock shows it.
+    """An instant as its clock shows it; - if there was none yet, or the beginning of time.
 
     >>> instant(754_354_800_500_000, Clock.TIMESTAMP), instant(42, Clock.INTEGER)
     ('1993-11-26 23:00:00.500', '42')
+    >>> instant(BEGINNING + 1, Clock.INTEGER)  # what was there before any instant
+    '-'
     """
-    if now is None:
+    if now is None or now <= BEGINNING + 1:
         return "-"
     if clock is Clock.INTEGER:
         return str(now)

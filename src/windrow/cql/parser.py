@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -12,6 +14,7 @@ from windrow.cql.positions import span_between, token_span
 from windrow.cql.script_parameters import Values, fill_parameters
 from windrow.cql.statement_parser import parse_statement
 from windrow.cql.statement_tree import Script, Statement
+from windrow.cql.window_parser import UNIT_OF
 
 
 def parse(text: str, values: Values | None = None) -> Script:
@@ -24,7 +27,9 @@ def parse(text: str, values: Values | None = None) -> Script:
     'SECOND'
     """
     parser = CqlParser(dialect=Cql)
-    filled = fill_parameters(_tokens(text), text, values)
+    tokens = _tokens(text)
+    _check_numbers(tokens, text)
+    filled = fill_parameters(tokens, text, values)
     parser.filled = filled
     statements = [_statement(parser, chunk, text) for chunk in _chunks(filled.tokens)]
     return Script(tuple(statements), text, filled.text(text))
@@ -108,6 +113,24 @@ def _tokens(text: str) -> list[Token]:
         return Cql().tokenize(text)
     except TokenError as error:
         raise _token_error(text, error) from None
+
+
+def _check_numbers(tokens: list[Token], text: str) -> None:
+    """ParseError where a number runs into a word: ``1_000`` would be 1, under the name _000.
+
+    A unit of time may follow at once, as in ``[RANGE 5s]``.
+    """
+    for number, word in pairwise(tokens):
+        glued = number.token_type is TokenType.NUMBER and word.token_type is TokenType.VAR
+        if glued and word.start == number.end + 1 and word.text.upper() not in UNIT_OF:
+            raise ParseError(
+                span=span_between(text, number.start, word.end),
+                source=text,
+                expected="a number",
+                found=f"'{text[number.start : word.end + 1]}'",
+                remedy="write its digits in base ten, without a mark between them; before a name "
+                "leave a blank",
+            )
 
 
 def _chunks(tokens: list[Token]) -> list[list[Token]]:

@@ -49,6 +49,7 @@ class Filled:
 
 def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) -> Filled:
     """The tokens with literals for parameters; ParseError at one that has no value."""
+    _check_values(values)
     filled: list[Token] = []
     places: list[tuple[int, int, str]] = []
     used: set[str] = set()
@@ -67,6 +68,18 @@ def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) ->
         places.append((first.start, last.end, " ".join(map(_written, literal))))
     _refuse_unused(values, used)
     return Filled(filled, tuple(places))
+
+
+def _check_values(values: object) -> None:
+    if values is None or isinstance(values, Mapping):
+        return
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise InputError(
+            where="parameters",
+            expected="values by name in a dict, or in order in a list",
+            found=type(values).__name__,
+            remedy="put a single value into a list: [value]",
+        )
 
 
 def _parameters(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, str | None]]:

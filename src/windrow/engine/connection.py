@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.instants import Instant
-from windrow.core.errors import ScriptError
+from windrow.core.errors import InputError, ScriptError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
@@ -150,7 +150,13 @@ class Connection:
         self.queries.update(added)
 
     def explain(self, cql: str, parameters: Values | None = None) -> Plan:
-        """The plans of the queries in ``cql``, which are not added; notebooks show colours."""
+        """The plans of the queries in ``cql``, which are not added; notebooks show colours.
+
+        The name of a query alone stands for its plan.
+        """
+        if _checked_script(cql).lower() in map(str.lower, self.queries):
+            quoted = cql.replace('"', '""')
+            cql = f'EXPLAIN "{quoted}"'
         compiled = self._compile(cql, parameters)
         strategy = self._runtime.strategy
         running = [run.job.synopses or run.job.selection for run in self._runs]
@@ -169,7 +175,9 @@ class Connection:
 
     def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
-        cql = cql.removeprefix("\ufeff")  # what some editors put before the text of a file
+        cql = _checked_script(cql).removeprefix(
+            "\ufeff"
+        )  # what some editors put before the text of a file
         strategy = self._runtime.strategy
         try:
             compiled = compile_script(cql, self.catalog, strategy, values=values)
@@ -351,6 +359,17 @@ class Connection:
         return rows_html(("stream", "rows", "rejected", "late", "last time"), streams) + rows_html(
             ("query", "pattern", "rows in", "changes", "as of"), queries
         )
+
+
+def _checked_script(cql: object) -> str:
+    if isinstance(cql, str):
+        return cql
+    raise InputError(
+        where="execute",
+        expected="the text of a script",
+        found=type(cql).__name__,
+        remedy="of a file, read the text: Path(name).read_text()",
+    )
 
 
 def _when(instant: int | None, clock: Clock) -> object:

@@ -53,6 +53,7 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
+from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
     AppendOnly, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation, NegativeTuples,
@@ -168,7 +169,8 @@ class LateStart:
         filled = f"filled with {', '.join(sources)}" if sources else "begins empty"
         if self.complete_from == FOREVER:
             return f"late: {filled}; its answers do not have what came before"
-        return f"late: {filled}; complete from instant {max(self.complete_from, self.begins)}"
+        since = tick_text(max(self.complete_from, self.begins), clock)
+        return f"late: {filled}; complete from instant {since}"
 
 
 def late_start(

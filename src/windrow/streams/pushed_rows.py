@@ -5,7 +5,7 @@ Nothing but Arrow is imported here. pandas and polars frames are recognised by w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str,
         if isinstance(data, pa.Table | pa.RecordBatch):
             return _of_table(data)
         if isinstance(data, Mapping):
-            return {str(name): _as_values(values) for name, values in data.items()}
+            return {str(name): _as_values(values, name) for name, values in data.items()}
         if isinstance(data, list | tuple) and all(isinstance(row, Mapping) for row in data):
             names = {str(name): name for row in data for name in row}
             if not data:
@@ -111,8 +111,10 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def _as_values(values: Any) -> Values:
+def _as_values(values: Any, name: Any) -> Values:
     """Values of a dict's column: Arrow as it is, numpy as Arrow, all else as Python has it."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise TypeError(f"one value of {name}, {values!r}; put a single row into a list: [row]")
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _whole(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":

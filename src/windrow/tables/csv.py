@@ -70,7 +70,7 @@ def read_csv(
     unseen = _unseen_texts(declaration, columns)
     with open_part(path, part) as read:
         if part.start < end:
-            _pass_over(read, end)
+            _pass_over(read, end - part.start)
             part = replace(part, start=end)
         row = part.row
 
@@ -83,13 +83,17 @@ def read_csv(
             everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
             return replace(parsed, rejected=everything), count + len(refused)
 
+        silent = True
         for chunk, (parsed, count) in parse_ahead(
             chunks(read, part, _row_ends(options), BLOCK), parse
         ):
+            silent = False
             row -= chunk.earlier
             after = replace(chunk.after, row=row + count)
             yield replace(_numbered_from(parsed, row), after=after)
             row += count
+        if silent:  # the header has been read, and is not the beginning of a row
+            yield replace(parse(Chunk(b"", part))[0], after=part)
 
 
 def options_of(declaration: StreamDeclaration) -> CsvOptions:

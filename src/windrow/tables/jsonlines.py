@@ -2,7 +2,8 @@
 
 A chunk of whole lines goes through Arrow's reader. If Arrow refuses the chunk, or its lines
 are not plainly one object each, the lines are read one by one, which accepts all that Arrow
-accepts, with the same values, and finds the lines that are broken.
+accepts, with the same values, and finds the lines that are broken. So are chunks with an object or
+a list where a STRING is declared, which is then its JSON text, with the digits of its numbers.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _text(line: bytes) -> str:
 
 
 def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> Parsed:
-    exact = any(f.type.is_decimal for f in declaration.schema)
+    exact = any(f.type.is_decimal or f.type is Type.STRING for f in declaration.schema)
     values: list[list[Any]] = [[] for _ in declaration.schema]
     lines: list[bytes] = []
     numbers: list[int] = []
@@ -159,10 +160,15 @@ def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> 
         if isinstance(found, str):
             refused.append(Rejected(number, found, _text(line)))
             continue
+        try:
+            row = [_as_declared(found.get(f.name), f.type) for f in declaration.schema]
+        except RecursionError:
+            refused.append(Rejected(number, "it is nested too deeply", _text(line)))
+            continue
         numbers.append(number)
         lines.append(line)
-        for field, column in zip(declaration.schema, values, strict=True):
-            column.append(_as_float(found.get(field.name), field.type))
+        for value, column in zip(row, values, strict=True):
+            column.append(value)
     columns: list[Values] = [*values]
     parsed = enforce(
         columns,
@@ -174,9 +180,21 @@ def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> 
     return replace(parsed, rejected=everything)
 
 
-def _as_float(value: Any, kind: Type) -> Any:
-    """A number that was read with all its digits as a double, unless a DECIMAL is wanted."""
-    return float(value) if isinstance(value, Decimal) and not kind.is_decimal else value
+def _as_declared(value: Any, kind: Type) -> Any:
+    """A number that was read with all its digits as a double, unless a DECIMAL is wanted; an object
+    or a list as JSON text, if a STRING is."""
+    if isinstance(value, Decimal) and not kind.is_decimal:
+        return float(value)
+    return _json_text(value) if kind is Type.STRING and isinstance(value, dict | list) else value
+
+
+def _json_text(value: Any) -> str:
+    if isinstance(value, dict):
+        members = (f"{_json_text(key)}:{_json_text(member)}" for key, member in value.items())
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json_text, value)) + "]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
 def _object(line: bytes, exact: bool = False) -> dict[str, Any] | str:
