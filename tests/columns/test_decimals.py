@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.columns.arrays import fixed_array, numbers, sorted_positions
+from windrow.columns.arrays import fixed_array, numbers
 from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.decimal_numbers import to_doubles
 from windrow.columns.evaluate import evaluate
@@ -20,6 +20,7 @@ from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.interner import Interner
 from windrow.columns.rowstore import RowStore
 from windrow.columns.types import ARROW
+from windrow.columns.value_order import sorted_positions
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Literal

@@ -87,7 +87,7 @@ if sys.argv[1] == "without":
     tempfile.tempdir = "/nonexistent"
 else:
     warnings.simplefilter("error")
-from windrow.columns.rowstore import gather_bytes
+from windrow.columns.plain_columns import gather_bytes
 data, starts, lengths = np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2])
 print(gather_bytes(data, starts, lengths, None, pa.string()).to_pylist())
 """
@@ -128,7 +128,7 @@ def test_an_account_without_a_home_keeps_code_in_a_directory_of_its_own(account)
     run, root = account
     found = run("kept")
     assert (found.returncode, found.stdout) == (0, "['bc']\n"), found.stderr
-    kept = list(root.glob("tmp/windrow-kernels-*/*/rowstore._gather*.nbc"))
+    kept = list(root.glob("tmp/windrow-kernels-*/*/plain_columns._gather*.nbc"))
     assert len(kept) == 1
     written = kept[0].stat().st_mtime_ns
     assert run("kept").returncode == 0

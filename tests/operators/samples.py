@@ -45,6 +45,17 @@ QUERIES = {
     "FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS] GROUP BY k",
     "decimal_keys": "SELECT s.k, CAST(a AS DECIMAL(30, 1)) FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE CAST(a AS DECIMAL(30, 1)) = CAST(b AS DECIMAL(12, 4))",
+    "arrays": "SELECT ARRAY[k, a] AS l, {'n': n, 'x': x} AS t, COUNT(*) FROM s [RANGE 6 SECONDS] "
+    "WHERE 1 = ANY(ARRAY[k, a]) OR k > 0 GROUP BY ARRAY[k, a], {'n': n, 'x': x}",
+    "array_agg": "SELECT k, ARRAY_AGG(n), ARRAY_AGG(x ORDER BY a DESC), ARRAY_AGG(DISTINCT a) "
+    "FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "array_agg_slide": "SELECT k, ARRAY_AGG(a ORDER BY n), ARRAY_AGG(x) FILTER (WHERE a > 0) "
+    "FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "array_agg_strict": "SELECT k, ARRAY_AGG(DISTINCT n) FROM s [ROWS 9] GROUP BY k",
+    "array_keys": "SELECT ARRAY[s.n, m] AS names, b FROM s [ROWS 9], r [RANGE 4 SECONDS] "
+    "WHERE ARRAY[s.k, 1] = ARRAY[r.k, 1]",
+    "array_distinct": "SELECT DISTINCT [n, 'z'] FROM s [RANGE 5 SECONDS]",
+    "struct_distinct": "SELECT DISTINCT {'k': k, 'a': [a]} FROM s [ROWS 6]",
     "unbounded": "SELECT k, a FROM s [UNBOUNDED] WHERE a > 0",
     "now": "SELECT k FROM s [NOW]",
     "slide": "SELECT k, n FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS]",

@@ -12,6 +12,7 @@ from tests.oracle.expressions import (
     aggregate,
     arithmetic,
     both,
+    collected,
     column,
     compare,
     joined,
@@ -22,7 +23,7 @@ from tests.oracle.expressions import (
 )
 
 COMPARISONS = st.sampled_from(["=", "<>", "<>", "<", "<=", "<=", ">", ">=", ">="])
-IN_ORDER = ("MIN_BY", "MAX_BY", "STRING_AGG")
+IN_ORDER = ("MIN_BY", "MAX_BY", "STRING_AGG", "ARRAY_AGG")
 EXACT = ("COUNT(*)", "COUNT", "SUM", "AVG", "MIN", "MAX", "COUNT DISTINCT", "MEDIAN",
          "SUM DISTINCT", "AVG DISTINCT", *IN_ORDER)  # fmt: skip
 ROUNDED = ("VAR", "STDDEV", "QUANTILE 0.25", "QUANTILE 0.9", "VAR DISTINCT",
@@ -55,12 +56,50 @@ def scalars(draw: st.DrawFn, columns: list[Expr]) -> Expr:
                 ]
             )
         )
+    if one.nested:
+        return draw(insides(one))
     operator = draw(st.sampled_from("+-*/%"))
     if one.integral:
         return arithmetic(one, operator, number(draw(st.sampled_from([-2, 0, 1, 3]))))
     if one.exact:
         return plus_half(one, draw(st.sampled_from("+-" if one.type == WIDEST else "+-*")))
     return arithmetic(one, draw(st.sampled_from("+-*")), number(0.5))
+
+
+def insides(one: Expr) -> st.SearchStrategy[Expr]:
+    """What is taken out of an ARRAY or a STRUCT, or made of it."""
+    if one.type.startswith("STRUCT"):
+        return st.sampled_from(
+            [
+                both("{0}.u", "INT", Expr(one.cql, f"({one.sql})", one.type)),
+                both("{0}.v", "STRING", Expr(one.cql, f"({one.sql})", one.type)),
+                both("{{'u': {0}.u, 'v': 'c'}}", one.type, one),
+            ]
+        )
+    first, last = both("{0}[1]", one.element, one), both("{0}[-1]", one.element, one)
+    made = Expr(f"ARRAY[{first.cql}, {last.cql}]", f"[{first.sql}, {last.sql}]", one.type)
+    return st.sampled_from(
+        [first, last, made, both("LEN({0})", "BIGINT", one), both("{0}[2]", one.element, one)]
+    )
+
+
+def nested_conditions(one: Expr) -> st.SearchStrategy[Expr]:
+    """Conditions on an ARRAY or a STRUCT, or on what is inside."""
+    if one.type.startswith("STRUCT"):
+        some = "{{'u': 1, 'v': 'a'}}"
+        return st.sampled_from(
+            [both("({0} " + o + " " + some + ")", "BOOLEAN", one) for o in ("=", "<>", ">=", "<")]
+            + [both("({0}.u = 1)", "BOOLEAN", one), both("({0}.v IS NULL)", "BOOLEAN", one)]
+        )
+    inside, some = ("1", "[1, 2]") if one.element == "BIGINT" else ("'a'", "['a', 'b']")
+    return st.sampled_from(
+        [both("({0} " + o + " " + some + ")", "BOOLEAN", one) for o in ("=", "<>", ">=", "<")]
+        + [
+            both("LIST_CONTAINS({0}, " + inside + ")", "BOOLEAN", one),
+            both("(" + inside + " = ANY({0}))", "BOOLEAN", one),
+            both("(LEN({0}) > 1)", "BOOLEAN", one),
+        ]
+    )
 
 
 @st.composite
@@ -88,6 +127,8 @@ def predicates(draw: st.DrawFn, columns: list[Expr]) -> Expr:
             pattern = draw(st.sampled_from(["({0} LIKE 'a%')", "REGEXP_MATCHES({0}, 'a|^$')"]))
             return both(pattern, "BOOLEAN", one)
         return compare(one, draw(COMPARISONS), text(draw(st.sampled_from(["a", "b", ""]))))
+    if one.nested:
+        return draw(nested_conditions(one))
     if kind == "in" and one.integral:
         return both("({0} IN (0, 1, 7))", "BOOLEAN", one)
     constant = number(draw(st.integers(-1, 5))) if one.integral else number(0.25)
@@ -114,9 +155,15 @@ def aggregates(draw: st.DrawFn, columns: list[Expr], *, exact: bool = False) -> 
     function = draw(st.sampled_from(EXACT if exact else EXACT + ROUNDED))
     if function == "COUNT(*)":
         return COUNT_ALL
+    columns = [c for c in columns if not c.nested] or columns
     if function in IN_ORDER:
         texts = [c for c in columns if c.type == "STRING"]
         by = draw(st.sampled_from(columns))
+        if function == "ARRAY_AGG":
+            plain = [c for c in columns if c.type in ("BIGINT", "STRING")]
+            if not plain or by.nested:
+                return COUNT_ALL
+            return collected(draw(st.sampled_from(plain)), by, draw(st.booleans()))
         if function != "STRING_AGG":
             return least_by(function, draw(st.sampled_from(columns)), by)
         return joined(texts[0], by, draw(st.booleans())) if texts else COUNT_ALL

@@ -18,6 +18,9 @@ POOL = (
     ("d", "INT"),
     ("p", "DECIMAL(9, 2)"),
     ("w", "DECIMAL(25, 3)"),
+    ("l", "ARRAY<BIGINT>"),
+    ("m", "ARRAY<STRING>"),
+    ("r", "STRUCT<u INT, v STRING>"),
 )
 
 # The gap after each tuple; zeros make ties, the largest outlast every window drawn here.
@@ -36,6 +39,12 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
         [None, *map(Decimal, ("-1.250", "1.000", "99.750", "12345678901234567890.125"))]
     ),
     "BOOLEAN": st.sampled_from([None, True, False]),
+    # Tuples, so that rows can be told apart by a hash.
+    "ARRAY<BIGINT>": st.sampled_from([None, (), (1,), (1,), (1, 2), (None,), (2, None, 1)]),
+    "ARRAY<STRING>": st.sampled_from([None, (), ("a",), ("a", "b"), ("", None), ("B%",)]),
+    "STRUCT<u INT, v STRING>": st.sampled_from(
+        [None, (1, "a"), (1, "a"), (1, None), (None, "b"), (-1, "é")]
+    ),
 }
 
 

@@ -30,6 +30,9 @@ ARROW = {
     "DECIMAL(9, 2)": pa.decimal128(9, 2),
     "DECIMAL(25, 3)": pa.decimal128(25, 3),
     "DECIMAL(38, 6)": pa.decimal128(38, 6),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+    "STRUCT<u INT, v STRING>": pa.struct([("u", pa.int32()), ("v", pa.string())]),
 }
 
 

@@ -34,6 +34,15 @@ class Expr:
         return self.type.startswith("DECIMAL")
 
     @property
+    def nested(self) -> bool:
+        return self.type.startswith(("ARRAY", "STRUCT"))
+
+    @property
+    def element(self) -> str:
+        """The type of an ARRAY's values."""
+        return self.type.removeprefix("ARRAY<").removesuffix(">")
+
+    @property
     def family(self) -> str:
         """Types of one family can be compared."""
         return "NUMBER" if self.numeric else self.type
@@ -125,6 +134,15 @@ def joined(text: Expr, by: Expr, descending: bool) -> Expr:
     order = f"{by.sql}{way} NULLS LAST, {text.sql}{way}"
     cql = f"STRING_AGG({text.cql}, '; ' ORDER BY {by.cql}{way})"
     return Expr(cql, f"STRING_AGG({text.sql}, '; ' ORDER BY {order})", "STRING")
+
+
+def collected(value: Expr, by: Expr, descending: bool) -> Expr:
+    """ARRAY_AGG in an order; values of equal ``by`` are in their own, turned if it descends."""
+    way = " DESC NULLS FIRST" if descending else " NULLS LAST"
+    desc = " DESC" if descending else ""
+    order = f"{by.sql}{desc} NULLS LAST, {value.sql}{way}"
+    sql = f"ARRAY_AGG({value.sql} ORDER BY {order})"
+    return Expr(f"ARRAY_AGG({value.cql} ORDER BY {by.cql}{desc})", sql, f"ARRAY<{value.type}>")
 
 
 AGGREGATING = ("COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE", "quantile_cont", "VAR", "var_samp",

@@ -26,6 +26,9 @@ SENT = {
     "DECIMAL(9, 2)": pa.decimal128(9, 2),
     "DECIMAL(25, 3)": pa.decimal128(25, 3),
     "DECIMAL(38, 6)": pa.decimal128(38, 6),
+    "ARRAY<BIGINT>": pa.list_(pa.int64()),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+    "STRUCT<u INT, v STRING>": pa.struct([("u", pa.int32()), ("v", pa.string())]),
     "TIMESTAMP": pa.timestamp("us"),
 }
 EPOCH = datetime.datetime(2026, 3, 1)  # TIMESTAMP columns have no time zone

@@ -2,7 +2,8 @@
 
 Kernels know two kinds of values: 64-bit integers, and stretches of bytes. Strings are bytes
 already. A DECIMAL of more than 18 digits is 16 bytes, the greatest first, with its sign turned, so
-that bytes are in the order of the numbers.
+that bytes are in the order of the numbers. ARRAYs and STRUCTs are bytes to be compared by; there is
+no way back from these.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Bytes, Int64s, string_array, string_parts
-from windrow.columns.decimal_words import decimal_array, decimal_words, is_wide_decimal
+from windrow.columns.decimal_words import TURNED, decimal_array, is_wide_decimal, ordered_bytes
+from windrow.columns.nested_arrays import is_nested
+from windrow.columns.nested_bytes import nested_parts
 
 WIDE = 16
 """Bytes of a long decimal."""
-TURNED = np.int64(-(2**63))
 
 
 def is_bytes(kind: pa.DataType) -> bool:
     """Whether kernels have values of the type as bytes, not as integers."""
-    return bool(pa.types.is_string(kind)) or is_wide_decimal(kind)
+    return bool(pa.types.is_string(kind)) or is_wide_decimal(kind) or is_nested(kind)
 
 
 def byte_parts(array: pa.Array) -> tuple[Int64s, Bytes]:
     """Offsets (one more than there are values) and bytes."""
+    if is_nested(array.type):
+        return nested_parts(array)
     if not is_wide_decimal(array.type):
         return string_parts(array)
-    words = decimal_words(array)
-    turned = np.empty((len(array), 2), ">i8")
-    turned[:, 0], turned[:, 1] = words[:, 1] ^ TURNED, words[:, 0]
-    return np.arange(len(array) + 1, dtype=np.int64) * WIDE, turned.view(np.uint8).reshape(-1)
+    return np.arange(len(array) + 1, dtype=np.int64) * WIDE, ordered_bytes(array)
 
 
 def from_bytes(

@@ -14,6 +14,8 @@ import pyarrow as pa
 Words = npt.NDArray[np.int64]
 NARROW_DIGITS = 18
 """Decimals of no more digits are 64-bit integers."""
+TURNED = np.int64(-(2**63))
+"""What turns a sign, so that numbers are in the order of their bytes."""
 
 
 def is_narrow_decimal(kind: pa.DataType) -> bool:
@@ -31,6 +33,14 @@ def decimal_words(array: pa.Array) -> Words:
     if buffer is None or not len(array):
         return np.zeros((len(array), 2), np.int64)
     return np.frombuffer(buffer, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
+
+
+def ordered_bytes(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """16 bytes for each decimal that are in the order of the numbers."""
+    words = decimal_words(array)
+    turned = np.empty((len(array), 2), ">i8")
+    turned[:, 0], turned[:, 1] = words[:, 1] ^ TURNED, words[:, 0]
+    return turned.view(np.uint8).reshape(-1)
 
 
 def decimal_array(words: Words, valid: npt.NDArray[np.bool_] | None, kind: pa.DataType) -> pa.Array:

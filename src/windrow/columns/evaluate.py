@@ -24,6 +24,7 @@ from windrow.columns.functions import (
     casts,
     comparison,
     json_access,
+    nested,
     regular_expressions,
     sort_pairs,
     strings,
@@ -52,6 +53,7 @@ KERNELS: dict[str, Kernel] = {
     **regular_expressions.KERNELS,
     **json_access.KERNELS,
     **sort_pairs.KERNELS,
+    **nested.KERNELS,
 }
 
 CONNECTED = {"and": np.logical_and, "or": np.logical_or}
@@ -153,7 +155,7 @@ def _truth(expression: Expression, rows: _Rows) -> Operand:
 
 
 def _call(call: Call, args: Sequence[Operand]) -> Operand:
-    constant = all(isinstance(a, pa.Scalar) for a in args)
+    constant = bool(args) and all(isinstance(a, pa.Scalar) for a in args)
     if constant:  # kernels want one array at least
         args = [as_array(a, 1) for a in args]
     try:
@@ -211,9 +213,9 @@ def _coalesce(call: Call, rows: _Rows) -> Operand:
         if is_partial(other):
             missing = np.flatnonzero(bools(pc.is_null(result)))
             values = _on(other, rows, missing, call.type)
-            mask = np.zeros(rows.length, np.bool_)
-            mask[missing] = True
-            result = pc.replace_with_mask(result, pa.array(mask), values)
+            places = np.arange(rows.length)
+            places[missing] = rows.length + np.arange(len(missing))
+            result = pa.concat_arrays([result, values]).take(pa.array(places))
         else:
             result = pc.coalesce(result, cast_operand(_value(other, rows), call.type))
     return result

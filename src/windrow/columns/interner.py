@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.columns.arrays import (
     Int64s,
@@ -37,7 +38,9 @@ from windrow.columns.kernels import (
     kernel,
     void,
 )
-from windrow.columns.rowstore import gather_bytes
+from windrow.columns.nested_arrays import is_nested, with_one_zero
+from windrow.columns.nested_columns import column_store
+from windrow.columns.plain_columns import gather_bytes
 from windrow.core.thresholds import Threshold
 
 FEW = Threshold(4096)
@@ -257,6 +260,8 @@ class _Column:
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
         self.table: IntTable | StringTable = StringTable() if is_bytes(kind) else IntTable()
+        self.values_seen = column_store(kind) if is_nested(kind) else None
+        """The value of each code, where its bytes do not say it."""
 
     def codes(self, array: pa.Array) -> Int64s:
         valid = validity(array)
@@ -267,8 +272,19 @@ class _Column:
             codes[valid] = self.codes(array.drop_null())
             return codes
         if isinstance(self.table, StringTable):
-            return self.table.codes(*byte_parts(array)) + 1
+            known = self.table.count
+            found = self.table.codes(*byte_parts(array))
+            if self.values_seen is not None and self.table.count > known:
+                self._note(array, found, known)
+            return found + 1
         return self.table.codes(identity_keys(array)) + 1
+
+    def _note(self, array: pa.Array, codes: Int64s, known: int) -> None:
+        """Keep the values of new codes, which are numbered as they came."""
+        assert self.values_seen is not None
+        new = np.flatnonzero(codes >= known)
+        _, first = np.unique(codes[new], return_index=True)
+        self.values_seen.append(with_one_zero(array.take(pa.array(new[first]))))
 
     def values(self, codes: Int64s) -> pa.Array:
         valid = codes > 0
@@ -276,6 +292,9 @@ class _Column:
         if isinstance(self.table, StringTable):
             if self.table.count == 0:
                 return pa.nulls(len(codes), self.kind)
+            if self.values_seen is not None:
+                found = self.values_seen.take(at)
+                return pc.if_else(pa.array(valid), found, pa.scalar(None, self.kind))
             return self.table.take(at, valid, self.kind)
         if self.table.count == 0:
             return pa.nulls(len(codes), self.kind)

@@ -3,167 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import (
-    Bools,
-    Bytes,
-    Int64s,
-    fixed_array,
-    numbers,
-    validity,
-)
-from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import batch_of, empty_batch
-from windrow.columns.growable import Growable
-from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
-
-
-@kernel(void, bytes_in, ints, ints, bytes_out)
-def _gather(data, starts, targets, out):  # type: ignore[no-untyped-def]
-    """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
-    for i in range(len(starts)):
-        start, target = starts[i], targets[i]
-        for j in range(targets[i + 1] - target):
-            out[target + j] = data[start + j]
-
-
-def gather_bytes(
-    data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | None, kind: pa.DataType
-) -> pa.Array:
-    """An Arrow array of the values whose bytes begin at ``starts`` in ``data``."""
-    targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(lengths, out=targets[1:])
-    out = np.empty(int(targets[-1]), np.uint8)
-    _gather(data, starts, targets, out)
-    return from_bytes(targets.astype(np.int32), out, valid, kind)
-
-
-MakeArray = Callable[[], pa.Array]
-"""Makes an Arrow array over values that were lent, at any time and in any thread."""
-
-
-class _Nulls:
-    """Which values of a column are not NULL; costs nothing until the first NULL comes."""
-
-    def __init__(self) -> None:
-        self.valid: Growable | None = None
-
-    def append(self, array: pa.Array, rows: Growable) -> None:
-        """Note the NULLs of ``array``, whose values are about to be appended to ``rows``."""
-        valid = validity(array)
-        if self.valid is None:
-            if valid is None:
-                return
-            self.valid = Growable(np.bool_)
-            self.valid.clear(rows.base)
-            self.valid.extend(len(rows), True)
-        if valid is None:
-            self.valid.extend(len(array), True)
-        else:
-            self.valid.append(valid)
-
-    def take(self, positions: Int64s) -> npt.NDArray[np.bool_] | None:
-        return None if self.valid is None else self.valid.take(positions)
-
-    def lend(self) -> npt.NDArray[np.bool_] | None:
-        return None if self.valid is None else self.valid.lend()
-
-    def drop_before(self, position: int) -> None:
-        if self.valid is not None:
-            self.valid.drop_before(position)
-
-
-class FixedColumn:
-    """Numbers, timestamps, dates and booleans; decimals of few digits."""
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        if pa.types.is_date32(kind):
-            dtype: Any = np.int32
-        elif pa.types.is_timestamp(kind) or pa.types.is_decimal(kind):
-            dtype = np.int64
-        else:
-            dtype = kind.to_pandas_dtype()
-        self.values, self.nulls = Growable(dtype), _Nulls()
-
-    def append(self, array: pa.Array) -> None:
-        self.nulls.append(array, self.values)
-        self.values.append(numbers(array))
-
-    def take(self, positions: Int64s) -> pa.Array:
-        return fixed_array(self.values.take(positions), self.nulls.take(positions), self.kind)
-
-    def lend(self) -> MakeArray:
-        values, valid = self.values.lend(), self.nulls.lend()
-        return lambda: fixed_array(values, valid, self.kind)
-
-    def drop_before(self, position: int) -> None:
-        self.values.drop_before(position)
-        self.nulls.drop_before(position)
-
-    def start_at(self, position: int) -> None:
-        self.values.clear(position)
-
-
-class BytesColumn:
-    """Strings, and what else is bytes (``byte_forms``).
-
-    Where each begins (a logical byte position), how long it is, and the bytes.
-    """
-
-    def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        self.starts, self.lengths = Growable(np.int64), Growable(np.int64)
-        self.data, self.nulls = Growable(np.uint8), _Nulls()
-
-    def append(self, array: pa.Array) -> None:
-        offsets, data = byte_parts(array)
-        first = self.data.append(data[offsets[0] : offsets[-1]])
-        self.nulls.append(array, self.starts)
-        self.starts.append(offsets[:-1] - offsets[0] + first)
-        self.lengths.append(np.diff(offsets))
-
-    def take(self, positions: Int64s) -> pa.Array:
-        starts, lengths = self.starts.take(positions), self.lengths.take(positions)
-        nulls = self.nulls.take(positions)
-        return gather_bytes(self.data.view, starts - self.data.base, lengths, nulls, self.kind)
-
-    def lend(self) -> MakeArray:
-        starts, lengths, valid = self.starts.lend(), self.lengths.lend(), self.nulls.lend()
-        data, base = self.data.lend(), self.data.base
-
-        def array() -> pa.Array:
-            """Strings lie one behind the other, so where they begin says where they end."""
-            offsets: npt.NDArray[Any] = np.zeros(len(starts) + 1, np.int64)
-            offsets[:-1] = starts - base
-            offsets[-1] = offsets[-2] + lengths[-1] if len(starts) else 0
-            small = offsets[-1] < 2**31
-            offsets = offsets.astype(np.int32) if small else offsets
-            return from_bytes(offsets, data, valid, self.kind)
-
-        return array
-
-    def drop_before(self, position: int) -> None:
-        dropped = min(position - self.starts.base, len(self.starts))
-        if dropped > 0:
-            first, count = self.starts.view[dropped - 1], self.lengths.view[dropped - 1]
-            self.data.drop_before(int(first + count))
-        self.starts.drop_before(position)
-        self.lengths.drop_before(position)
-        self.nulls.drop_before(position)
-
-    def start_at(self, position: int) -> None:
-        self.starts.clear(position)
-        self.lengths.clear(position)
-
-
-def _column(kind: pa.DataType) -> FixedColumn | BytesColumn:
-    return BytesColumn(kind) if is_bytes(kind) else FixedColumn(kind)
+from windrow.columns.nested_columns import column_store
 
 
 class RowStore:
@@ -171,7 +16,7 @@ class RowStore:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema, self._nothing = schema, empty_batch(schema)
-        self.columns = [_column(f.type) for f in schema]
+        self.columns = [column_store(f.type) for f in schema]
         self._base = self._next = 0
 
     def __len__(self) -> int:

@@ -25,6 +25,10 @@ class ArrowTypes(dict[Type, pa.DataType]):
     """The Arrow type of each SQL type; those with parameters are made when they are asked for."""
 
     def __missing__(self, kind: Type) -> pa.DataType:
+        if kind.element is not None:
+            return pa.list_(self[kind.element])
+        if kind.fields:
+            return pa.struct([pa.field(name, self[inner]) for name, inner in kind.fields])
         return pa.decimal128(kind.precision, kind.scale)
 
 

@@ -7,29 +7,11 @@ from typing import NoReturn
 from sqlglot.tokenizer_core import TokenType
 
 from windrow.core.errors import ParseError, Span
-from windrow.core.schema import Type
-from windrow.core.value_types import MOST_DIGITS
 from windrow.cql.statement_tree import ColumnDefinition
 from windrow.cql.syntax_tree import Name
 from windrow.cql.token_cursor import TokenCursor
+from windrow.cql.type_parser import parse_type
 
-TYPES = {
-    "BOOLEAN": Type.BOOLEAN, "BOOL": Type.BOOLEAN,
-    "INT": Type.INT, "INTEGER": Type.INT, "SMALLINT": Type.INT, "TINYINT": Type.INT,
-    "BIGINT": Type.BIGINT, "LONG": Type.BIGINT,
-    "FLOAT": Type.FLOAT, "REAL": Type.FLOAT, "DOUBLE": Type.DOUBLE,
-    "STRING": Type.STRING, "VARCHAR": Type.STRING, "TEXT": Type.STRING, "CHAR": Type.STRING,
-    "BYTE": Type.STRING,
-    "TIMESTAMP": Type.TIMESTAMP, "DATE": Type.DATE,
-}  # fmt: skip
-DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
-DECIMAL_HINT = f"DECIMAL(digits, digits behind the point), of at most {MOST_DIGITS} digits"
-_NESTED = "keep it as a STRING of JSON, and read it with json_extract_string or ->>"
-OTHER_TYPES = {
-    "MONEY": "write DECIMAL(18, 2)",
-    "ARRAY": _NESTED, "STRUCT": _NESTED, "MAP": _NESTED, "JSON": _NESTED, "ROW": _NESTED,
-}  # fmt: skip
-"""What to write for types that CQL does not have."""
 CONSTRAINTS = ("NOT", "NULL", "UNIQUE", "CHECK", "REFERENCES", "DEFAULT", "CONSTRAINT", "GENERATED")
 
 
@@ -110,38 +92,3 @@ def _column(parser: TokenCursor) -> ColumnDefinition:
     kind = parse_type(parser) if parser.at_word() else None
     key = parser.take_type(TokenType.PRIMARY_KEY)
     return ColumnDefinition(name, kind, parser.span_from(first), key)
-
-
-def parse_type(parser: TokenCursor) -> Type:
-    if parser.at(*DECIMALS):
-        return _decimal(parser)
-    if not parser.at(*TYPES):
-        word = parser.current.text.upper() if not parser.at_end else ""
-        parser.fail(
-            "a type: " + ", ".join(sorted({t.value for t in TYPES.values()} | {"DECIMAL(p, s)"})),
-            near=(*TYPES, *DECIMALS),
-            remedy=OTHER_TYPES.get(word, ""),
-        )  # fmt: skip
-    kind = TYPES[parser.advance().text.upper()]
-    if kind is Type.DOUBLE:
-        parser.take("PRECISION")
-    if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
-        parser.integer("the length of the string")
-        parser.expect_type(TokenType.R_PAREN, ") after the length")
-    return kind
-
-
-def _decimal(parser: TokenCursor) -> Type:
-    """``DECIMAL(p)`` or ``DECIMAL(p, s)``."""
-    first = parser.advance()
-    if not parser.take_type(TokenType.L_PAREN):
-        parser.fail(DECIMAL_HINT, token=first)
-    precision = parser.integer("how many digits there are")
-    scale = 0
-    if parser.take_type(TokenType.COMMA):
-        scale = parser.integer("how many of them are behind the point")
-    parser.expect_type(TokenType.R_PAREN, ") after the number of digits")
-    try:
-        return Type.decimal(precision, scale)
-    except ValueError:
-        parser.fail(DECIMAL_HINT, token=first)

@@ -33,7 +33,7 @@ from windrow.operators.sliding_group_by import (
 )
 from windrow.operators.sub_window_clocks import InstantClock, RowClock, SubWindowClock
 from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
-from windrow.plan.expressions import Call, Expression
+from windrow.plan.expressions import Expression
 from windrow.plan.nodes import (
     Aggregate,
     GroupBy,
@@ -190,9 +190,10 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
             return Extreme(kind, aggregate.function == "MAX", departs)
         case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:
             return Quantile(fraction)
-        case "STRING_AGG" if isinstance(aggregate.parameter, Joining):
-            paired = isinstance(argument, Call) and argument.function == "sort_pair"
-            return Concatenation(aggregate.parameter, paired)
+        case "STRING_AGG" | "ARRAY_AGG" if isinstance(aggregate.parameter, Joining):
+            element = aggregate.type.element
+            item = None if element is None else ARROW[element]
+            return Concatenation(aggregate.parameter, aggregate.parameter.paired, item)
         case "VAR" | "STDDEV":
             return Variance(kind, root=aggregate.function == "STDDEV")
         case function:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import arrow_schema
+from windrow.columns.value_order import comparable_column
 from windrow.core.errors import WindrowError
 from windrow.core.thresholds import Threshold
 from windrow.plan.costs.flows import Overlap, SourceColumn, StreamStatistics, overlap_key
@@ -74,7 +75,7 @@ def statistics_of(
     overlaps: dict[str, Overlap] = {}
     for name, sample in samples.items():
         for column in sample.schema.names:
-            values = float(pc.count_distinct(sample.column(column)).as_py())
+            values = float(pc.count_distinct(comparable_column(sample.column(column))).as_py())
             distinct[f"{name}.{column}".lower()] = values
     for plan in plans:
         for node in walk(plan):
@@ -113,7 +114,7 @@ def overlap(mine: pa.Array, theirs: pa.Array) -> Overlap:
     Values are put together that the other sample has about equally often, and get the mean: a
     value that a sample has not is not one that there is not.
     """
-    own, seen = mine.value_counts(), theirs.value_counts()
+    own, seen = comparable_column(mine).value_counts(), comparable_column(theirs).value_counts()
     place = pc.index_in(own.field(0), seen.field(0))
     hits = np.asarray(pc.take(seen.field(1), place).fill_null(0), np.int64)
     counts = np.asarray(own.field(1), np.int64)

@@ -24,6 +24,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, void
+from windrow.columns.value_order import comparable_column
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Operator, Saved, below
@@ -207,7 +208,7 @@ def in_order(delta: Delta) -> Delta:
     """The same rows by instant and then by value."""
     if not len(delta) or not bool((delta.ts[1:] == delta.ts[:-1]).any()):
         return delta
-    columns = [pa.array(delta.ts), *delta.rows.columns]
+    columns = [pa.array(delta.ts), *map(comparable_column, delta.rows.columns)]
     names = [str(i) for i in range(len(columns))]
     table = pa.RecordBatch.from_arrays(columns, names)
     order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])

@@ -34,6 +34,7 @@ from windrow.columns.delta import Delta, batch_of
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Crowding, Interner
+from windrow.columns.value_order import comparable_column
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.summaries import CountSummary, add_columns
 from windrow.operators.base import Saved, below
@@ -128,7 +129,7 @@ class FrequentGroups:
 
     def _ranks(self, codes: Int64s) -> Int64s:
         """Places of groups in the order of their keys."""
-        columns = self.groups.rows(codes)
+        columns = list(map(comparable_column, self.groups.rows(codes)))
         names = [str(i) for i in range(len(columns))]
         table = pa.RecordBatch.from_arrays(columns, names)
         order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names])

@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, sorted_positions
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat_rows, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.kernels import int64, ints, ints_out, kernel, likely_room, signs
+from windrow.columns.value_order import sorted_positions
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER

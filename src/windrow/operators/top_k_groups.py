@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, sorted_positions
+from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, split_by_sign, take
 from windrow.columns.evaluate import evaluate
 from windrow.columns.interner import Interner
@@ -33,6 +33,7 @@ from windrow.columns.kernels import (
     signs,
 )
 from windrow.columns.types import ARROW
+from windrow.columns.value_order import sorted_positions
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below

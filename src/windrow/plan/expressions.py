@@ -3,6 +3,8 @@
 ``Call.function`` is one of the names in ``windrow.plan.functions``, or ``name@module:function`` for
 one of the user's own; CASE is ``case(condition, value, ..., otherwise)``, CAST is ``cast(x)`` with
 the target in ``type``, IN is ``in(x, literal, ...)``. BETWEEN is already two comparisons here.
+``a[i]`` is ``element(a, i)``, ``s.name`` is ``field(s, 'name')``; ``struct(...)`` has its names in
+``type``.
 """
 
 from __future__ import annotations
@@ -155,7 +157,24 @@ def render(expression: Expression, schema: Schema | None = None) -> str:
         case name if "@" in name:  # one of the user's own
             return f"{name.partition('@')[0]}({', '.join(args)})"
         case name:
-            return f"{name.upper()}({', '.join(args)})"
+            return _nested(expression, args, wrapped) or f"{name.upper()}({', '.join(args)})"
+
+
+def _nested(call: Call, args: list[str], wrapped: list[str]) -> str:
+    """ARRAYs, STRUCTs and what is taken out of them; nothing for other calls."""
+    match call.function:
+        case "any_equal":
+            return f"{args[1]} = ANY({args[0]})"
+        case "array":
+            return f"ARRAY[{', '.join(args)}]"
+        case "element":
+            return f"{wrapped[0]}[{args[1]}]"
+        case "field":
+            return f"{wrapped[0]}.{args[1][1:-1]}"
+        case "struct":
+            parts = (f"'{n}': {t}" for (n, _), t in zip(call.type.fields, args, strict=True))
+            return f"{{{', '.join(parts)}}}"
+    return ""
 
 
 def _constant(value: bool | int | float | Decimal | str, kind: Type) -> str:

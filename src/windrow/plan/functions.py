@@ -48,7 +48,25 @@ def common(types: Types) -> Type | None:
         if any(t.is_floating for t in distinct):
             return D
         return within_limits(*common_digits(distinct))
+    if any(t.is_nested for t in distinct):
+        return _common_nested(types)
     return T if distinct == {T, DATE} else None
+
+
+def _common_nested(types: Types) -> Type | None:
+    """ARRAYs of a common type, or STRUCTs of the same names with such."""
+    elements = [t.element for t in types if t.element is not None]
+    if len(elements) == len(types):
+        inner = common(elements)
+        return Type.array(inner) if inner else None
+    names = {tuple(name for name, _ in t.fields) for t in types}
+    if len(names) > 1 or elements:
+        return None
+    inside = [common([t.fields[place][1] for t in types]) for place in range(len(types[0].fields))]
+    known = [kind for kind in inside if kind is not None]
+    if len(known) < len(inside):
+        return None
+    return Type.struct(zip(next(iter(names)), known, strict=True))
 
 
 def _arithmetic(types: Types, function: str = "add") -> Type | None:
@@ -135,6 +153,24 @@ def _part_of_text(types: Types) -> Type | None:
     return S if types[0] is S and types[1] is S and types[2].integral else None
 
 
+def _length(types: Types) -> Type | None:
+    return L if types[0] is S or types[0].element is not None else None
+
+
+def _cardinality(types: Types) -> Type | None:
+    return L if types[0].element is not None else None
+
+
+def _membership(types: Types) -> Type | None:
+    element = types[0].element
+    return B if element is not None and common([element, types[1]]) is not None else None
+
+
+def _array(types: Types) -> Type | None:
+    element = common(types)
+    return None if element is None or element is V else Type.array(element)
+
+
 def _like(types: Types) -> Type | None:
     return B if all(t is S for t in types) else None
 
@@ -163,7 +199,11 @@ FUNCTIONS: Mapping[str, Function] = {
     **dict.fromkeys(("coalesce", "greatest", "least"), _ALIKE),
     "nullif": Function("two values of one type", 2, 2, common),
     **dict.fromkeys(("upper", "lower", "trim", "ltrim", "rtrim", "reverse"), _STRING),
-    "length": Function("a string", 1, 1, _all(S, L)),
+    "length": Function("a string or an ARRAY", 1, 1, _length),
+    "cardinality": Function("an ARRAY", 1, 1, _cardinality),
+    "array": Function("values of one type", 1, None, _array),
+    **dict.fromkeys(("array_contains", "any_equal"),
+                    Function("an ARRAY and a value of its type", 2, 2, _membership)),
     "substring": Function("a string, a start and a length", 2, 3, _string_then_integers),
     "concat": Function("strings", 1, None, _all(S, S)),
     "replace": Function("three strings", 3, 3, _all(S, S)),
@@ -196,6 +236,9 @@ FUNCTIONS: Mapping[str, Function] = {
 
 SYNONYMS: Mapping[str, str] = {
     "ceiling": "ceil", "pow": "power", "mod": "modulo", "substr": "substring", "len": "length",
+    **dict.fromkeys(("array_length", "array_size", "list_length"), "cardinality"),
+    **dict.fromkeys(("list_contains", "array_has", "list_has"), "array_contains"),
+    **dict.fromkeys(("list_value", "make_array"), "array"),
     "char_length": "length", "character_length": "length", "ucase": "upper", "lcase": "lower",
     "startswith": "starts_with", "endswith": "ends_with", "prefix": "starts_with",
     "suffix": "ends_with", "instr": "strpos", "position": "strpos", "ifnull": "coalesce",
@@ -212,14 +255,15 @@ SYNONYMS: Mapping[str, str] = {
 
 OPERATORS_ONLY = frozenset({
     "add", "subtract", "multiply", "divide", "negate", "eq", "ne", "lt", "le", "gt", "ge",
-    "is_null", "and", "or", "not", "like", "ilike", "in", "case",
+    "is_null", "and", "or", "not", "like", "ilike", "in", "case", "any_equal",
 })  # fmt: skip
 """Written as operators or keywords, never as calls."""
 
 AGGREGATES: Mapping[str, str] = {
     "count": "COUNT", "sum": "SUM", "avg": "AVG", "min": "MIN", "max": "MAX", "mean": "AVG",
     "median": "MEDIAN", "quantile": "QUANTILE", "var": "VAR", "variance": "VAR",
-    "stddev": "STDDEV", "string_agg": "STRING_AGG", "group_concat": "STRING_AGG",
+    "stddev": "STDDEV", "array_agg": "ARRAY_AGG", "list": "ARRAY_AGG",
+    "string_agg": "STRING_AGG", "group_concat": "STRING_AGG",
     "listagg": "STRING_AGG", "first": "FIRST", "last": "LAST", "min_by": "MIN_BY",
     "max_by": "MAX_BY", "arg_min": "MIN_BY", "arg_max": "MAX_BY",
 }  # fmt: skip
@@ -232,7 +276,7 @@ def aggregate_type(function: str, argument: Type | None) -> Type | None:
     if argument is None:
         return None
     if function in ("MIN", "MAX"):
-        return argument if argument is not V else None
+        return argument if argument is not V and not argument.is_nested else None
     if not argument.numeric:
         return None
     if function == "SUM":

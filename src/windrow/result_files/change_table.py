@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns.arrays import sorted_positions
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
 from windrow.columns.netting import surplus
+from windrow.columns.value_order import sorted_positions
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.plan.nodes import Node

@@ -37,13 +37,20 @@ def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
         whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
         return pyarrow.csv.read_csv(source, parse_options=whole, convert_options=options)
     if format_ == "json":
-        # Arrow reads dates of JSON from numbers only.
-        texts = {f.name: pa.string() for f in schema if pa.types.is_date(f.type)}
-        plain = pa.schema([(f.name, texts.get(f.name, f.type)) for f in schema])
+        plain = pa.schema([(f.name, _as_json(f.type)) for f in schema])
         parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
         found = pyarrow.json.read_json(source, parse_options=parsed)
         return found.select(schema.names).cast(schema)
     return pyarrow.parquet.read_table(source, schema=schema)
+
+
+def _as_json(kind: pa.DataType) -> pa.DataType:
+    """Arrow reads dates of JSON from numbers only, so they are read as texts."""
+    if pa.types.is_list(kind):
+        return pa.list_(_as_json(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(f.name, _as_json(f.type)) for f in kind])
+    return pa.string() if pa.types.is_date(kind) else kind
 
 
 def in_order(changes: pa.Table) -> pa.Table:

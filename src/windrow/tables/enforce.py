@@ -120,7 +120,7 @@ def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
     """Where a value went in and none came out."""
     if isinstance(values, list):
         blank = (None,) if kind is Type.STRING else (None, "")
-        nothing = np.array([v in blank for v in values], np.bool_)
+        nothing = np.array([isinstance(v, str | None) and v in blank for v in values], np.bool_)
         return np.flatnonzero(fit.is_null().to_numpy(zero_copy_only=False) & ~nothing)
     if fit is values or fit.null_count == values.null_count:
         return np.empty(0, np.int64)

@@ -24,6 +24,7 @@ from windrow.columns.text_forms import read_texts
 from windrow.columns.types import ARROW, parse, readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
+from windrow.tables.fit_nested import fit_nested
 
 Values: TypeAlias = pa.Array | list[Any]
 """A column, or Python values of any types."""
@@ -33,6 +34,8 @@ PLAIN = len("2026-03-01 09:00:05.123456")
 
 def fit(values: Values, kind: Type) -> pa.Array:
     """The values as ``ARROW[kind]``, NULL for each that does not fit."""
+    if kind.is_nested and not (isinstance(values, pa.Array) and values.type == ARROW[kind]):
+        return fit_nested(values, kind, fit)
     if isinstance(values, list):
         return _fit_one_by_one(values, kind)
     return _fit_array(values, kind)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -113,6 +114,10 @@ def _columns(chunk: bytes, count: int, declaration: StreamDeclaration) -> list[p
 
 def _read_as(kind: Type) -> pa.DataType:
     """The type in which Arrow's reader has values of a type."""
+    if kind.element is not None:
+        return pa.list_(_read_as(kind.element))
+    if kind.fields:
+        return pa.struct([pa.field(name, _read_as(inner)) for name, inner in kind.fields])
     return READ_AS.get(kind) or ARROW[kind]
 
 
@@ -148,7 +153,7 @@ def _text(line: bytes) -> str:
 
 
 def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> Parsed:
-    exact = any(f.type.is_decimal or f.type is Type.STRING for f in declaration.schema)
+    exact = any(re.search("DECIMAL|STRING", f.type.value) for f in declaration.schema)
     values: list[list[Any]] = [[] for _ in declaration.schema]
     lines: list[bytes] = []
     numbers: list[int] = []
@@ -183,6 +188,10 @@ def _line_by_line(chunk: bytes, before: int, declaration: StreamDeclaration) -> 
 def _as_declared(value: Any, kind: Type) -> Any:
     """A number that was read with all its digits as a double, unless a DECIMAL is wanted; an object
     or a list as JSON text, if a STRING is."""
+    if kind.element is not None and isinstance(value, list):
+        return [_as_declared(one, kind.element) for one in value]
+    if kind.fields and isinstance(value, dict):
+        return {name: _as_declared(value.get(name), inner) for name, inner in kind.fields}
     if isinstance(value, Decimal) and not kind.is_decimal:
         return float(value)
     return _json_text(value) if kind is Type.STRING and isinstance(value, dict | list) else value

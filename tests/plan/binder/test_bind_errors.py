@@ -173,7 +173,7 @@ CASES = [
     ("SELECT k FROM s WHERE (k, a) IN (SELECT k FROM s [NOW])", "(k, a)", "expected 2 columns"),
     ("SELECT k FROM s WHERE (k, a) IN ((1, 2), (3))", "(k, a)", "rows of 2 values after IN"),
     ("SELECT k FROM s [NOW] NATURAL JOIN (SELECT a AS z FROM s [NOW])", "(SELECT", "of the same"),
-    ("SELECT ARRAY_AGG(src) FROM f [NOW]", "ARRAY_AGG(", "write STRING_AGG(x, ',')"),
+    ("SELECT COLLECT_LIST(src) FROM f [NOW]", "COLLECT_LIST(", "write ARRAY_AGG(x)"),
     ("SELECT src[1] FROM f", "src", "of a JSON text write x -> 0"),
     ("SELECT UNNEST(src) FROM f", "UNNEST(", "one row for each value"),
     ("SELECT FIRST_VALUE(src) FROM f [NOW]", "FIRST_VALUE(", "write FIRST(x)"),

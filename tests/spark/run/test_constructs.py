@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
 from pathlib import Path
 
@@ -68,3 +70,51 @@ def test_relations_are_judged_and_joined_and_sketches_kept_as_embedded(spark, tm
 @pytest.mark.parametrize("first", range(0, len(OTHERS), TOGETHER))
 def test_all_other_kinds_of_queries_answer_as_embedded(spark, tmp_path, first):
     compare(tmp_path, OTHERS[first : first + TOGETHER])
+
+
+WRITTEN = {
+    "groups": "SELECT l, COUNT(*) AS n, ARRAY_AGG(v ORDER BY k DESC) AS vs, "
+    "ARRAY_AGG(DISTINCT p.u) AS us FROM c [RANGE 6 SECONDS] GROUP BY l",
+    "pairs": "SELECT x.p, y.l, x.p.w[1] AS w FROM c [RANGE 5 SECONDS] AS x, c [ROWS 7] AS y "
+    "WHERE x.p = y.p",
+    "values_beside": "SELECT k, v, name FROM c [RANGE 4 SECONDS] "
+    "JOIN (VALUES (0, 'none'), (1, 'one'), (3, 'three')) AS t (n, name) ON k = n",
+    "rows_in": "SELECT k, v FROM c [RANGE 4 SECONDS] WHERE (k, v) IN ((0, 1), (1, 2), (2, 3)) "
+    "OR (k, v) IN (SELECT v, k FROM c [ROWS 5])",
+    "every_below": "SELECT n, COUNT(*) AS often FROM "
+    "(SELECT k, COUNT(*) AS n FROM c [RANGE 6 SECONDS] GROUP BY k EVERY 3 SECONDS) AS q GROUP BY n",
+    "hash_option": "SELECT x.k, y.v FROM c [RANGE 3 SECONDS] AS x, c [RANGE 5 SECONDS] AS y "
+    "WHERE x.k = y.k AND x.v < y.v OPTION (HASH JOIN 2)",
+    "nested_option": "SELECT x.k, y.v FROM c [RANGE 3 SECONDS] AS x, c [ROWS 4] AS y "
+    "WHERE x.k = y.k OPTION (NESTED LOOPS)",
+}
+"""What people write first: nested values, VALUES, rows after IN, EVERY inside, options of joins."""
+
+
+def test_what_people_write_first_is_the_same_on_spark(spark, tmp_path):
+    rng = random.Random(5)
+    for file in range(FILES):
+        lines = []
+        for i in range(30):
+            p = {"u": rng.choice("ab"), "w": [rng.randrange(2)] * rng.randrange(3)}
+            row = {"ts": (30 * file + i) // 3, "k": rng.randrange(4), "v": rng.randrange(4)}
+            row["l"] = [rng.choice("xy"), None][: rng.randrange(3)]
+            row["p"] = rng.choice((p, None))
+            lines.append(json.dumps(row))
+        (tmp_path / "c").mkdir(exist_ok=True)
+        (tmp_path / "c" / f"{file}.jsonl").write_text("\n".join([*lines, ""]))
+
+    def catalog(out: str) -> Catalog:
+        columns = "ts BIGINT, k INT, v BIGINT, l STRING[], p STRUCT<u STRING, w ARRAY<BIGINT>>"
+        text = f"CREATE STREAM c ({columns}) FROM '{tmp_path / 'c'}' FORMAT json;\n"
+        text += "".join(
+            f"CREATE QUERY {name} AS {query} INTO '{tmp_path / out / name}' FORMAT json;\n"
+            for name, query in WRITTEN.items()
+        )
+        return compile_script(text).catalog
+
+    expected, found = catalog("expected"), catalog("found")
+    run_embedded(expected)
+    run_on_spark(found, tmp_path / "checkpoint")
+    for name in WRITTEN:
+        assert net_changes(found, name) == net_changes(expected, name) != {}, name

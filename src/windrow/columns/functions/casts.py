@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import validity
 from windrow.columns.decimal_numbers import from_floats, to_integers, to_texts
-from windrow.columns.functions.operands import Kernel, Operand, as_array, cast_operand, length_of
+from windrow.columns.functions.operands import (
+    Kernel,
+    Operand,
+    as_array,
+    bools,
+    cast_operand,
+    length_of,
+)
+from windrow.columns.nested_arrays import list_array, list_lengths, struct_array
 from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
@@ -58,6 +68,8 @@ def convert(values: pa.Array, source: Type, target: Type) -> pa.Array:
     """The values in the target type, NULL for each that has none there."""
     if source is target:
         return values
+    if target.is_nested:
+        return _convert_inside(values, source, target)
     if source is Type.STRING:
         return parse(values, target)
     if target is Type.STRING:
@@ -75,6 +87,26 @@ def convert(values: pa.Array, source: Type, target: Type) -> pa.Array:
     if target.integral and source in (Type.TIMESTAMP, Type.INTERVAL):
         return to_integer(pc.cast(values, pa.int64()), ARROW[target])
     return cast_operand(values, target)
+
+
+def _convert_inside(values: pa.Array, source: Type, target: Type) -> pa.Array:
+    """Values with others inside; one of these that does not fit makes the whole NULL."""
+    known, there = validity(values), np.ones(len(values), np.bool_)
+    valid = there.copy() if known is None else known.copy()
+    kind = ARROW[target]
+    if source.element is not None and target.element is not None:
+        items, counts = values.flatten(), list_lengths(values)
+        converted = convert(items, source.element, target.element)
+        lost = bools(pc.is_null(converted)) & ~bools(pc.is_null(items))
+        valid[np.repeat(np.arange(len(values)), counts)[lost]] = False
+        return list_array(counts, converted, valid, kind)
+    fields = []
+    for column, (_, before), (_, after) in zip(
+        values.flatten(), source.fields, target.fields, strict=True
+    ):
+        fields.append(convert(column, before, after))
+        valid &= ~(bools(pc.is_null(fields[-1])) & ~bools(pc.is_null(column)))
+    return struct_array(fields, valid, kind)
 
 
 def cast(args: Sequence[Operand], call: Call) -> Operand:

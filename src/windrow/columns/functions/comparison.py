@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, has_nan, null
+from windrow.columns.nested_arrays import is_nested
+from windrow.columns.value_order import comparable_column
 from windrow.core.schema import Type
 from windrow.core.value_types import MOST_DIGITS
 from windrow.plan.decimal_types import common_digits, is_exact, within_limits
 from windrow.plan.expressions import Call
+from windrow.plan.functions import common
 
 Comparison = Callable[[Operand, Operand], Operand]
 
@@ -24,6 +27,8 @@ def common_type(types: Sequence[Type]) -> Type:
         return first
     if Type.TIMESTAMP in types and all(t in (Type.TIMESTAMP, Type.DATE) for t in types):
         return Type.TIMESTAMP
+    if first.is_nested:
+        return common(types) or first
     if all(t.integral or t is Type.INTERVAL for t in types):
         return Type.BIGINT
     if not all(t.numeric for t in types):
@@ -60,7 +65,16 @@ def _align_long(args: Sequence[Operand], known: Sequence[Type]) -> list[Operand]
     ]
 
 
+def _comparable(operand: Operand) -> Operand:
+    if not is_nested(operand.type):
+        return operand
+    if isinstance(operand, pa.Scalar):
+        return comparable_column(pa.repeat(operand, 1))[0]
+    return comparable_column(operand)
+
+
 def less(left: Operand, right: Operand) -> Operand:
+    left, right = _comparable(left), _comparable(right)
     result = pc.less(left, right)
     if pa.types.is_floating(left.type) and has_nan(right):
         above = pc.and_not(pc.is_nan(right), pc.is_nan(left))
@@ -69,6 +83,7 @@ def less(left: Operand, right: Operand) -> Operand:
 
 
 def equal(left: Operand, right: Operand) -> Operand:
+    left, right = _comparable(left), _comparable(right)
     result = pc.equal(left, right)
     if pa.types.is_floating(left.type) and has_nan(right):
         return pc.or_(result, pc.and_(pc.is_nan(left), pc.is_nan(right)))
@@ -87,7 +102,8 @@ def is_in(args: Sequence[Operand], call: Call) -> Operand:
     """``x IN (...)``: NULL when nothing matches and x or one of the values is NULL."""
     value, *candidates = align(args, call)
     constant = [c for c in candidates if isinstance(c, pa.Scalar) and c.is_valid]
-    if len(constant) < len(candidates) or pa.types.is_floating(value.type):
+    plain = not pa.types.is_floating(value.type) and not is_nested(value.type)
+    if len(constant) < len(candidates) or not plain:
         # Arrow's set look-up tells -0.0 from 0.0, and takes constants only.
         return reduce(pc.or_kleene, (equal(value, c) for c in candidates))
     if isinstance(value, pa.Scalar):

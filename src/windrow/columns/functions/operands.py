@@ -15,7 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import validity
 from windrow.columns.decimal_numbers import to_doubles, to_scale
+from windrow.columns.nested_arrays import is_nested, list_array, list_lengths, struct_array
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call
@@ -32,6 +34,8 @@ def cast_operand(operand: Operand, kind: Type) -> Operand:
     target = ARROW[kind]
     if operand.type == target:
         return operand
+    if is_nested(target):
+        return _cast_nested(operand, kind)
     if pa.types.is_decimal(target) or pa.types.is_decimal(operand.type):
         return _cast_decimals(operand, target)
     return pc.cast(operand, target, safe=not pa.types.is_floating(target))
@@ -48,10 +52,23 @@ def _cast_decimals(operand: Operand, target: pa.DataType) -> Operand:
     return found[0] if isinstance(operand, pa.Scalar) else found
 
 
+def _cast_nested(operand: Operand, kind: Type) -> Operand:
+    """What is inside, in other types."""
+    values = pa.repeat(operand, 1) if isinstance(operand, pa.Scalar) else operand
+    if kind.element is not None:
+        items = cast_operand(values.flatten(), kind.element)
+        found = list_array(list_lengths(values), items, validity(values), ARROW[kind])
+    else:
+        kinds = [inner for _, inner in kind.fields]
+        fields = [cast_operand(f, k) for f, k in zip(values.flatten(), kinds, strict=True)]
+        found = struct_array(fields, validity(values), ARROW[kind])
+    return found[0] if isinstance(operand, pa.Scalar) else found
+
+
 def as_array(operand: Operand, length: int) -> pa.Array:
     """The operand as a column of ``length`` rows."""
     if isinstance(operand, pa.Scalar):
-        return pa.repeat(operand, length)
+        return pa.repeat(operand, length) if length else pa.array([], operand.type)
     return operand
 
 

@@ -90,6 +90,13 @@ def python_kernel(name: str) -> Kernel:
 
 def is_of_type(value: object, kind: Type) -> bool:
     """Whether a Python value is one of the type; Arrow would cut 1.5 to an integer."""
+    if kind.element is not None:
+        inside = value if isinstance(value, list | tuple) else None
+        return inside is not None and all(v is None or is_of_type(v, kind.element) for v in inside)
+    if kind.fields:
+        return isinstance(value, dict) and all(
+            value.get(name) is None or is_of_type(value[name], inner) for name, inner in kind.fields
+        )
     if kind.is_decimal:
         return isinstance(value, Decimal | int) and not isinstance(value, bool)
     match kind:

@@ -5,6 +5,9 @@ back. So the least of the texts is x where y is least, whatever keeps and merges
 the answer depends on the values alone. ``nulls`` stands before the key of a y that is NULL, "0"
 before others; if it is empty such pairs are NULL. A pair is NULL if x is.
 
+What ARRAY_AGG takes in is never NULL: ``sort_item`` is such a pair in which x stands behind a 0,
+and for NULL there is a 1 alone; ``item_text`` is that without the key.
+
 Numbers and times are 16 hexadecimal digits in their order, long decimals 32. In a key that is a
 text the characters 0 and 1 are escaped, so that 0 can end it.
 """
@@ -28,7 +31,7 @@ from windrow.plan.expressions import Call, Literal
 
 END = "\0"
 DIGITS = 16
-PRESENT = "0"
+PRESENT, ABSENT = "0", "1"
 LOWEST = np.int64(-(2**63))
 
 
@@ -55,7 +58,7 @@ def numbers_of(texts: pa.Array) -> Int64s:
 
 def _wide_decimals(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """The decimals that digits are of."""
-    filled = pc.fill_null(pc.utf8_slice_codeunits(texts, -2 * DIGITS), "0" * 2 * DIGITS)
+    filled = pc.fill_null(texts, "0" * 2 * DIGITS)
     raw = np.frombuffer(bytes.fromhex("".join(filled.to_pylist())), np.uint8)
     offsets = np.arange(0, DIGITS * (len(texts) + 1), DIGITS, dtype=np.int64)
     return from_bytes(offsets, raw, valid_of(texts), kind)
@@ -76,8 +79,34 @@ def sort_pair(args: Sequence[Operand], call: Call) -> Operand:
     key = pc.binary_join_element_wise(PRESENT, sort_key(by), "")
     if nulls.value:
         key = pc.fill_null(key, str(nulls.value))
-    text = value if pa.types.is_string(value.type) else digits(value)
-    return pc.binary_join_element_wise(key, text, END)
+    return pc.binary_join_element_wise(key, _text(value), END)
+
+
+def _text(values: pa.Array) -> pa.Array:
+    return values if pa.types.is_string(values.type) else digits(values)
+
+
+def item_text(args: Sequence[Operand], _: Call) -> Operand:
+    """A value that may be NULL as a text that is not."""
+    values = as_array(args[0], length_of(args))
+    return pc.fill_null(pc.binary_join_element_wise(PRESENT, _text(values), ""), ABSENT)
+
+
+def sort_item(args: Sequence[Operand], call: Call) -> Operand:
+    """A pair whose value may be NULL."""
+    count = length_of(args)
+    text = item_text([as_array(args[1], count)], call)
+    nulls = call.args[2]
+    assert isinstance(nulls, Literal)
+    key = pc.binary_join_element_wise(PRESENT, sort_key(as_array(args[0], count)), "")
+    return pc.binary_join_element_wise(pc.fill_null(key, str(nulls.value)), text, END)
+
+
+def items_of(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values of item texts."""
+    absent = pc.equal(texts, ABSENT)
+    rest = pc.utf8_slice_codeunits(texts, 1)
+    return _values(pc.if_else(absent, pa.scalar(None, pa.string()), rest), kind)
 
 
 def pair_value(args: Sequence[Operand], call: Call) -> Operand:
@@ -85,9 +114,17 @@ def pair_value(args: Sequence[Operand], call: Call) -> Operand:
     if call.type is Type.STRING:
         return pc.list_element(pc.split_pattern(texts, END, max_splits=1), 1)
     target = ARROW[call.type]
+    width = 2 * DIGITS if is_wide_decimal(target) else DIGITS
+    return _values(pc.utf8_slice_codeunits(texts, -width), target)
+
+
+def _values(texts: pa.Array, target: pa.DataType) -> pa.Array:
+    """The values that texts or digits are of."""
+    if pa.types.is_string(target):
+        return texts
     if is_wide_decimal(target):
         return _wide_decimals(texts, target)
-    keys, valid = numbers_of(pc.utf8_slice_codeunits(texts, -DIGITS)), valid_of(texts)
+    keys, valid = numbers_of(texts), valid_of(texts)
     if pa.types.is_decimal(target):
         return fixed_array(keys, valid, target)
     if pa.types.is_floating(target):
@@ -100,4 +137,9 @@ def pair_value(args: Sequence[Operand], call: Call) -> Operand:
     return pc.cast(fixed_array(keys, valid, pa.int64()), target)
 
 
-KERNELS: dict[str, Kernel] = {"sort_pair": sort_pair, "pair_value": pair_value}
+KERNELS: dict[str, Kernel] = {
+    "sort_pair": sort_pair,
+    "pair_value": pair_value,
+    "sort_item": sort_item,
+    "item_text": item_text,
+}

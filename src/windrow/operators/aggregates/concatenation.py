@@ -1,8 +1,9 @@
-"""STRING_AGG: the texts of each group in order, joined by a separator.
+"""STRING_AGG and ARRAY_AGG: the values of each group in order, joined to a text or an ARRAY.
 
 An argument is a pair (``windrow.columns.functions.sort_pairs``): what orders the text, then the
 text. So the order is that of the values, and neither how they came nor what has left shows in it.
-For DISTINCT the argument is the text alone, in its own order.
+For DISTINCT the argument is the text alone, in its own order. The texts that ARRAY_AGG takes in say
+NULL too.
 
 Cost: a group that changes is written anew, so a change costs the length of its answer. State: the
 pairs of each group, sorted; they are taken in again from the tuples after a restart.
@@ -18,19 +19,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.functions.sort_pairs import END
+from windrow.columns.functions.sort_pairs import END, items_of
+from windrow.columns.nested_arrays import list_array
 from windrow.operators.aggregates.events import ArgumentValues, Events
 from windrow.operators.state.move import Move
 from windrow.plan.nodes.relational import Joining
 
 
 class Concatenation:
-    """STRING_AGG(x, separator); NULLs take no part, and of nothing else it is NULL."""
+    """STRING_AGG(x, separator); NULLs take no part, and of nothing else it is NULL.
+
+    With a ``kind`` it is ARRAY_AGG of values of that type.
+    """
 
     keeps_tuples: ClassVar[bool] = True
 
-    def __init__(self, joining: Joining, paired: bool) -> None:
-        self.joining, self.paired = joining, paired
+    def __init__(self, joining: Joining, paired: bool, kind: pa.DataType | None = None) -> None:
+        self.joining, self.paired, self.kind = joining, paired, kind
         self.pairs: dict[int, list[str]] = {}
 
     def grow(self, size: int) -> None:
@@ -43,7 +48,7 @@ class Concatenation:
         self, events: Events, argument: pa.Array, weight: Int64s
     ) -> tuple[pa.Array, pa.Array]:
         """As ``update``, for events that bring a text, or take it away, several times."""
-        before = [self._text(code) for code in events.groups.tolist()]
+        before = [self._texts(code) for code in events.groups.tolist()]
         after, first = [], 0
         pairs, codes, weights = argument.to_pylist(), events.code.tolist(), weight.tolist()
         for last in events.last.tolist():
@@ -51,8 +56,8 @@ class Concatenation:
                 if pairs[event] is not None:
                     self._change(codes[event], pairs[event], weights[event])
             first = last + 1
-            after.append(self._text(codes[last]))
-        return pa.array(before, pa.string()), pa.array(after, pa.string())
+            after.append(self._texts(codes[last]))
+        return self._answers(before), self._answers(after)
 
     def _change(self, code: int, pair: str, weight: int) -> None:
         pairs = self.pairs.setdefault(code, [])
@@ -64,13 +69,25 @@ class Concatenation:
         if not pairs:
             del self.pairs[code]
 
-    def _text(self, code: int) -> str | None:
+    def _texts(self, code: int) -> list[str] | None:
+        """What a group has now, in order."""
         pairs = self.pairs.get(code)
         if pairs is None:
             return None
         ordered = reversed(pairs) if self.joining.descending else pairs
-        texts = (p.partition(END)[2] for p in ordered) if self.paired else ordered
-        return self.joining.separator.join(texts)
+        return [p.partition(END)[2] for p in ordered] if self.paired else list(ordered)
+
+    def _answers(self, groups: list[list[str] | None]) -> pa.Array:
+        if self.kind is not None:
+            counts = np.array([len(texts or ()) for texts in groups], np.int64)
+            flat = pa.array(
+                [t for texts in groups if texts is not None for t in texts], pa.string()
+            )
+            items = items_of(flat, self.kind)
+            return list_array(counts, items, counts > 0, pa.list_(self.kind))
+        separator = self.joining.separator
+        joined = [None if texts is None else separator.join(texts) for texts in groups]
+        return pa.array(joined, pa.string())
 
     def obsolete(self) -> Int64s:
         return np.empty(0, np.int64)

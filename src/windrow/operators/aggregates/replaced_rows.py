@@ -13,6 +13,7 @@ from windrow.columns.arrays import Int64s, fixed_array, numpy_view
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.interner import Interner
 from windrow.columns.time_order import time_order
+from windrow.columns.value_order import comparable_column
 from windrow.core.time import FOREVER
 from windrow.operators.aggregates.events import Events
 
@@ -84,7 +85,7 @@ def differ(columns: Sequence[pa.Array], old: Int64s, new: Int64s) -> npt.NDArray
                 different &= ~(np.isnan(before) & np.isnan(after))
             found |= different
             continue
-        a, b = column.take(pa.array(old)), column.take(pa.array(new))
+        a, b = (comparable_column(column.take(pa.array(at))) for at in (old, new))
         different = pc.fill_null(pc.not_equal(a, b), False).to_numpy(zero_copy_only=False).copy()
         if pa.types.is_floating(column.type):
             nans = [

@@ -20,6 +20,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel
 from windrow.columns.rowstore import RowStore
+from windrow.columns.value_order import comparable_column
 from windrow.core.thresholds import Threshold
 from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.tuple_index import END, EXP, TS
@@ -82,6 +83,7 @@ def _equal_rows(
 def _equal(one: pa.Array, other: pa.Array) -> Bools:
     same: Bools
     if is_bytes(one.type):
+        one, other = comparable_column(one), comparable_column(other)
         same = pc.equal(one, other).fill_null(False).to_numpy(zero_copy_only=False)
     else:
         same = identity_keys(one) == identity_keys(other)

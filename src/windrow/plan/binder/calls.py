@@ -13,9 +13,11 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.plan.binder.literals import coerce, fit_constants
-from windrow.plan.expressions import OPERATORS, Call, Expression, Literal, connect
+from windrow.plan.expressions import OPERATORS, Call, Column, Expression, Literal, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
 
+CHOSEN = "windrow_chosen"
+"""Where an ARRAY_AGG has the condition of its FILTER: for it a NULL is a value like others."""
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 
 
@@ -29,6 +31,8 @@ def typed_call(
     arguments = list(args)
     if function in ("date_trunc", "date_diff"):  # whose first argument is no time
         arguments[1:] = fit_constants(arguments[1:], spans[1:])
+    elif function in ("array_contains", "any_equal"):
+        arguments = _with_element(arguments, spans)
     elif function not in ("and", "or", "not", "case", "is_null"):
         arguments = fit_constants(arguments, spans)
     elif function in ("and", "or", "not"):
@@ -44,7 +48,9 @@ def typed_call(
             f"{shown} does not take these types", span=span, expected=description.takes,
             found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),
         )  # fmt: skip
-    if function in ("coalesce", "greatest", "least", "nullif"):
+    if function == "array" and result.element is not None:
+        arguments = [coerce(a, result.element, s) for a, s in zip(arguments, spans, strict=True)]
+    elif function in ("coalesce", "greatest", "least", "nullif"):
         arguments = [coerce(a, result, s) for a, s in zip(arguments, spans, strict=True)]
     elif function in ("eq", "ne", "lt", "le", "gt", "ge", "in"):
         target = common(kinds)
@@ -57,6 +63,18 @@ def typed_call(
     return Call(function, tuple(arguments), result)
 
 
+def _with_element(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
+    """An ARRAY and a value, both in the type in which they are compared."""
+    element = arguments[0].type.element
+    if element is None:
+        return arguments
+    beside = fit_constants([Column(0, "", element), arguments[1]], [spans[0], spans[1]])[1]
+    kind = common([element, beside.type])
+    if kind is None:
+        return [arguments[0], beside]
+    return [coerce(arguments[0], Type.array(kind), spans[0]), coerce(beside, kind, spans[1])]
+
+
 def null_as(expression: Expression, kind: Type) -> Expression:
     if isinstance(expression, Literal) and expression.value is None:
         return Literal(None, kind)
@@ -66,6 +84,12 @@ def null_as(expression: Expression, kind: Type) -> Expression:
 def castable(source: Type, target: Type) -> bool:
     if Type.INTERVAL in (source, target):
         return False
+    if source.element is not None and target.element is not None:
+        return castable(source.element, target.element)
+    if source.fields and len(source.fields) == len(target.fields):
+        return all(castable(s[1], t[1]) for s, t in zip(source.fields, target.fields, strict=True))
+    if source.is_nested or target.is_nested:
+        return source is target
     if source is target or Type.STRING in (source, target):
         return True
     times = {Type.TIMESTAMP, Type.DATE}
@@ -213,6 +237,10 @@ def bind_filter(binder: Binder, node: exp.Filter, span: Span) -> Expression:
             span=span, expected="an aggregate before FILTER", found="something else",
             remedy="write for example COUNT(*) FILTER (WHERE ...)",
         )  # fmt: skip
+    if AGGREGATES[call.name.lower()] == "ARRAY_AGG":
+        call.meta.update(node.meta)
+        call.meta[CHOSEN] = condition
+        return binder.bind(call)
     first = call.expressions[0] if call.expressions else None
     holder = first if isinstance(first, exp.Distinct) else call
     arguments = list(holder.expressions)

@@ -90,6 +90,8 @@ def coerce(expression: Expression, target: Type, span: Span | None) -> Expressio
     """The expression as a value of ``target``: a constant is converted now, the rest is cast."""
     if expression.type is target:
         return expression
+    if is_empty_array(expression) and target.element is not None:
+        return Call("array", (), target)
     if isinstance(expression, Literal):
         value = expression.value
         if value is None:
@@ -121,11 +123,20 @@ def _as_digits(argument: Expression) -> Expression:
     return argument if kind is None else Literal(value, kind)
 
 
+def is_empty_array(expression: Expression) -> bool:
+    """Whether it is ``[]``, which takes the type of any ARRAY beside it."""
+    return isinstance(expression, Call) and expression.function == "array" and not expression.args
+
+
 def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
     """Constants given the type that their neighbours have: NULL, times written as strings, and
     numbers with a point beside decimals.
     """
-    typed = [a.type for a in arguments if not (isinstance(a, Literal) and a.value is None)]
+    typed = [
+        a.type
+        for a in arguments
+        if not (isinstance(a, Literal) and a.value is None) and not is_empty_array(a)
+    ]
     times = [t for t in typed if t in (Type.TIMESTAMP, Type.DATE)]
     if not typed:
         return arguments
@@ -134,8 +145,11 @@ def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expres
     lead = (times or typed)[0]
     return [
         coerce(argument, lead, span)
-        if isinstance(argument, Literal)
-        and (argument.value is None or (times and argument.type is Type.STRING))
+        if is_empty_array(argument)
+        or (
+            isinstance(argument, Literal)
+            and (argument.value is None or (times and argument.type is Type.STRING))
+        )
         else argument
         for argument, span in zip(arguments, spans, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Aggregates in which order counts: MIN_BY, MAX_BY, FIRST, LAST, STRING_AGG.
+"""Aggregates in which order counts: MIN_BY, MAX_BY, FIRST, LAST, STRING_AGG, ARRAY_AGG.
 
 They are bound as aggregates of pairs: what orders a tuple, then its value. MIN_BY(x, y) is the x of
 the least pair, so it is MIN for all that comes after the binder. Without an order of its own a
@@ -10,12 +10,13 @@ on which came first within an instant, which files, buckets and strategies decid
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
-from windrow.plan.binder.calls import typed_call, wrong_number
+from windrow.plan.binder.calls import CHOSEN, typed_call, wrong_number
 from windrow.plan.expressions import Call, Column, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
@@ -31,7 +32,7 @@ from windrow.plan.nodes import (
 Bind = Callable[[exp.Expr], Expression]
 BY_VALUE = {"MIN_BY": "MIN", "MAX_BY": "MAX"}
 BY_TIME = {"FIRST": "MIN", "LAST": "MAX"}
-ORDERED = frozenset({*BY_VALUE, *BY_TIME, "STRING_AGG"})
+ORDERED = frozenset({*BY_VALUE, *BY_TIME, "STRING_AGG", "ARRAY_AGG"})
 NULLS_FIRST, NULLS_LAST = "!", "1"
 """What a key that is NULL begins with; those that are not begin with 0."""
 
@@ -53,6 +54,10 @@ def bind_ordered(
         nodes, distinct = [*nodes[0].expressions, *nodes[1:]], True
     if function == "STRING_AGG":
         return add(_joined(nodes, keys, distinct, bind, times, span))
+    if function == "ARRAY_AGG":
+        chosen = node.meta.get(CHOSEN)
+        condition = None if chosen is None else bind(chosen)
+        return add(_collected(nodes, keys, distinct, condition, bind, times, span))
     if keys:
         raise BindError(
             f"{function} takes no ORDER BY", span=span,
@@ -88,25 +93,61 @@ def _joined(
             span=span, expected="a separator in quotes", found="something else",
             remedy="write for example STRING_AGG(x, ', ')",
         )  # fmt: skip
+    descending = _descends(keys, distinct, span)
+    name = "string_agg" + (f"_{text.name}" if isinstance(text, Column) else "")
+    if not distinct:
+        by = bind(keys[0].this) if keys else _time("STRING_AGG", times, span)
+        text = _pair(by, text, NULLS_FIRST if descending else NULLS_LAST, span)
+    joining = Joining(separator.value, descending, paired=not distinct)
+    return Aggregate("STRING_AGG", text, name, Type.STRING, distinct, joining, span)
+
+
+def _descends(keys: list[exp.Expr], distinct: bool, span: Span) -> bool:
+    """Whether the one expression in ORDER BY, if there is one, descends."""
     if len(keys) > 1 or (keys and distinct):
         raise BindError(
             span=span, expected="one expression in ORDER BY, and none with DISTINCT",
             found=f"{len(keys)}", remedy="DISTINCT values are in their own order",
         )  # fmt: skip
-    descending = bool(keys and keys[0].args.get("desc"))
-    name = "string_agg" + (f"_{text.name}" if isinstance(text, Column) else "")
-    if not distinct:
-        by = bind(keys[0].this) if keys else _time("STRING_AGG", times, span)
-        text = _pair(by, text, NULLS_FIRST if descending else NULLS_LAST, span)
-    joining = Joining(separator.value, descending)
-    return Aggregate("STRING_AGG", text, name, Type.STRING, distinct, joining, span)
+    return bool(keys and keys[0].args.get("desc"))
 
 
-def _pair(by: Expression, value: Expression, nulls: str, span: Span) -> Expression:
-    for part in (by, value):
-        if part.type is Type.INTERVAL:
-            raise BindError(span=span, expected="a type that columns have", found="INTERVAL")
+def _collected(
+    nodes: list[exp.Expr], keys: list[exp.Expr], distinct: bool, condition: Expression | None,
+    bind: Bind, times: tuple[Column, ...], span: Span,
+) -> Aggregate:  # fmt: skip
+    """ARRAY_AGG(x [ORDER BY y [DESC]]), NULLs included."""
+    if len(nodes) != 1:
+        raise wrong_number("ARRAY_AGG", "ARRAY_AGG(x)", len(nodes), span)
+    value, descending = bind(nodes[0]), _descends(keys, distinct, span)
+    name = "array_agg" + (f"_{value.name}" if isinstance(value, Column) else "")
+    _refuse_unordered(value, span)
+    if distinct:
+        item: Expression = Call("item_text", (value,), Type.STRING)
+    else:
+        by = bind(keys[0].this) if keys else _time("ARRAY_AGG", times, span)
+        nulls = NULLS_FIRST if descending else NULLS_LAST
+        item = replace(_pair(by, value, nulls, span), function="sort_item")
+    if condition is not None:
+        item = Call("case", (condition, item, Literal(None, Type.STRING)), Type.STRING)
+    joining = Joining("", descending, paired=not distinct)
+    return Aggregate("ARRAY_AGG", item, name, Type.array(value.type), distinct, joining, span)
+
+
+def _pair(by: Expression, value: Expression, nulls: str, span: Span) -> Call:
+    _refuse_unordered(by, span)
+    _refuse_unordered(value, span)
     return Call("sort_pair", (by, value, Literal(nulls, Type.STRING)), Type.STRING)
+
+
+def _refuse_unordered(part: Expression, span: Span) -> None:
+    """BindError for what cannot be a part of a text that sorts as it does."""
+    if part.type is not Type.INTERVAL and not part.type.is_nested:
+        return
+    raise BindError(
+        span=span, expected="numbers, texts or times to be ordered", found=part.type.value,
+        remedy="take a value out, as in a[1] or s.name" if part.type.is_nested else "",
+    )  # fmt: skip
 
 
 def _time(function: str, times: tuple[Column, ...], span: Span) -> Expression:

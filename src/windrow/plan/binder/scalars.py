@@ -33,6 +33,15 @@ from windrow.plan.binder.cast_types import cast_target
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.declared_functions import bind_call
 from windrow.plan.binder.literals import coerce, interval, number, too_large
+from windrow.plan.binder.nested_values import (
+    STRUCTS,
+    bind_any,
+    bind_array,
+    bind_element,
+    bind_field,
+    bind_path,
+    bind_struct,
+)
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, columns_of, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
@@ -45,12 +54,12 @@ BINARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 REFUSED = {
     "symmetric": "SYMMETRIC", "field": "IN without parentheses", "unnest": "UNNEST",
-    "db": "a name of three parts", "format": "a format", "except_": "EXCEPT after *",
+    "format": "a format", "except_": "EXCEPT after *",
     "replace": "REPLACE after *", "rename": "RENAME after *",
 }  # fmt: skip
 """Arguments of SQLGlot's nodes that change their meaning to one that CQL does not have."""
 WORDS = {
-    "WINDOW": "OVER", "BRACKET": "an index in brackets", "LAMBDA": "->", "PROPERTYEQ": ":=",
+    "WINDOW": "OVER", "LAMBDA": "->", "PROPERTYEQ": ":=",
     "TUPLE": "a row of values", "SIMILARTO": "SIMILAR TO", "REGEXPILIKE": "~*",
 }  # fmt: skip
 """How SQLGlot's nodes are written, where it is not their name."""
@@ -64,14 +73,10 @@ INSTEAD = {
     "SIMILARTO": "write regexp_matches(x, '^(...)$')",
     "REGEXPILIKE": "write regexp_matches(x, '...', 'i')",
     "GLOB": "write LIKE, or regexp_matches(x, '...')",
-    "BRACKET": "there are no arrays; of a JSON text write x -> 0, of a string substring(x, 1, 1)",
-    "ARRAY": "there are no arrays; write values as a STRING of JSON",
-    "STRUCT": "there are no structs; write values as a STRING of JSON",
 }
 """What to write for that which is not part of the language."""
-_ONE_TEXT = "write STRING_AGG(x, ',') for all values as one text"
 MISSED = {
-    "array_agg": _ONE_TEXT, "list": _ONE_TEXT, "collect_list": _ONE_TEXT,
+    "collect_list": "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)",
     "first_value": "write FIRST(x)", "last_value": "write LAST(x)", "any_value": "write MIN(x)",
     "date_add": "write t + INTERVAL 1 DAY", "date_sub": "write t - INTERVAL 1 DAY",
     "unnest": "there are no arrays; bring one row for each value",
@@ -103,8 +108,8 @@ class ExpressionBinder:
             return Call("not", (self.bind(plain),), Type.BOOLEAN)
         if isinstance(node, exp.And | exp.Or):
             return self._connect(node)
-        if isinstance(node, exp.Escape):
-            return bind_escape(self, node, span)
+        if isinstance(node, exp.EQ) and isinstance(node.expression, exp.Any):
+            return bind_any(self, node, span)
         if (function := BINARY.get(type(node))) is not None:
             operands = [node.this, node.expression]
             return self.call(function, [self.bind(o) for o in operands], operands, span)
@@ -168,14 +173,15 @@ class ExpressionBinder:
         return connect(function, tuple(bound))
 
     def _column(self, node: exp.Column | exp.Identifier, span: Span) -> Expression:
-        name, qualifier, quoted = node.name, None, bool(node.args.get("quoted"))
+        parts, quoted = [node.name], bool(node.args.get("quoted"))
         if isinstance(node, exp.Column):
             if isinstance(node.this, exp.Star):
                 self._refuse("*", span)
-            qualifier, quoted = node.table or None, bool(node.this.args.get("quoted"))
-        if quoted and qualifier is None and not self.scope.find(name):
-            raise self._no_text(name, span)
-        meant = self.scope.meaning(name, qualifier, span)
+            parts = [part.name for part in node.parts]
+            quoted = bool(node.this.args.get("quoted"))
+        if quoted and len(parts) == 1 and not self.scope.find(parts[0]):
+            raise self._no_text(parts[0], span)
+        meant = bind_path(self.scope, parts, span)
         self.seen.update({column.index: span for column in columns_of(meant)})
         return meant
 
@@ -201,6 +207,8 @@ class ExpressionBinder:
         if declared is not None:
             spans = [self.span(n) for n in node.expressions]
             return bind_call(declared, [self.bind(n) for n in node.expressions], spans, span)
+        if name in STRUCTS:
+            return bind_struct(self, node.expressions, span)
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
             refuse_changing(name, span)
@@ -257,8 +265,18 @@ class ExpressionBinder:
                 return bind_in(self, node, span)
             case exp.Case() | exp.If():
                 return bind_case(self, node, span)
+            case exp.Escape():
+                return bind_escape(self, node, span)
             case exp.Filter():
                 return bind_filter(self, node, span)
+            case exp.Bracket():
+                return bind_element(self, node, span)
+            case exp.Array():
+                return bind_array(self, node, span)
+            case exp.Struct():
+                return bind_struct(self, node.expressions, span)
+            case exp.Dot():
+                return bind_field(self.bind(node.this), node.expression.name, span)
         return self._keyword_call(node, span)
 
     def _keyword_call(self, node: exp.Expr, span: Span) -> Expression:

@@ -208,6 +208,8 @@ def destination(
         if into.limit is not None and into.limit < 0:
             raise BindError(span=into.span, expected="a LIMIT of 0 or more", found=str(into.limit))
         return Destination(into.path, kind, into.limit)
+    if kind == "csv":
+        _refuse_nested(into, plan)
     other = context.catalog.writers.get(PurePath(into.path))
     if other is not None:
         mine = _of_table(plan, clock, Destination(into.path, kind))
@@ -216,6 +218,17 @@ def destination(
         if isinstance(scan, StreamScan | RelationScan):
             _refuse_own_input(into, kind, scan.name, context)
     return Destination(into.path, kind)
+
+
+def _refuse_nested(into: FileClause, plan: Node) -> None:
+    """BindError if a column has values inside, which a field of CSV cannot have."""
+    for field in plan.schema:
+        if field.type.is_nested:
+            raise BindError(
+                span=into.span, expected="FORMAT parquet or json", found="FORMAT csv",
+                remedy=f"{field.name} is {field.type.value}, and a field of CSV has no values "
+                "inside",
+            )  # fmt: skip
 
 
 def _check_same_table(

@@ -24,6 +24,7 @@ def bind_stream(statement: CreateStream) -> StreamDeclaration:
     clock = Clock.TIMESTAMP if schema[timestamp].type is Type.TIMESTAMP else Clock.INTEGER
     slack = in_ticks(statement.slack, clock, "SLACK", least=0) if statement.slack else 0
     name, source = statement.name.text, source_of(statement.source)
+    refuse_nested_text(source, statement.columns)
     ahead, idle = _ahead(statement.ahead, clock), _microseconds(statement.idle, "IDLE AFTER")
     return StreamDeclaration(
         name, schema, timestamp, clock, slack, source, statement.span, ahead, idle
@@ -51,6 +52,7 @@ def _microseconds(limit: Duration | Unlimited | None, what: str, least: int = 1)
 def bind_relation(statement: CreateRelation) -> RelationDeclaration:
     schema = schema_of(statement.columns, statement.name.text)
     source = source_of(statement.source, headless=False)
+    refuse_nested_text(source, statement.columns)
     names = [f.name.lower() for f in schema]
     key: list[int] = []
     for column in statement.primary_key:
@@ -79,6 +81,17 @@ def schema_of(columns: tuple[ColumnDefinition, ...], qualifier: str) -> Schema:
             raise BindError(f"the column {column.name.text} is declared twice", span=column.span)
         fields.append(Field(column.name.text, column.type or Type.STRING, qualifier))
     return Schema(tuple(fields))
+
+
+def refuse_nested_text(source: FileSource | None, columns: tuple[ColumnDefinition, ...]) -> None:
+    """BindError if files of CSV are to have values inside of values."""
+    for column in columns:
+        if source is not None and source.format == "csv" and column.type and column.type.is_nested:
+            raise BindError(
+                "a field of CSV has no values inside", span=column.span,
+                expected="FORMAT json or parquet", found=f"{column.type.value} in FORMAT csv",
+                remedy="declare it STRING, and read it with ->> if it is JSON",
+            )  # fmt: skip
 
 
 def _timestamp(statement: CreateStream, schema: Schema) -> int:

@@ -156,10 +156,14 @@ class Reading(Enum):
 
 @dataclass(frozen=True)
 class Joining:
-    """How STRING_AGG joins its texts."""
+    """How STRING_AGG joins its texts, and ARRAY_AGG its values, which have no separator.
+
+    If ``paired``, what orders a value stands before it in the argument.
+    """
 
     separator: str
     descending: bool = False
+    paired: bool = True
 
     def __str__(self) -> str:
         return f"'{self.separator}'{' DESC' if self.descending else ''}"
@@ -172,7 +176,7 @@ class Aggregate:
     Those of APPROXIMATE are three: the estimate and its bounds, which one sketch answers.
     """
 
-    function: str  # SUM COUNT AVG MIN MAX MEDIAN QUANTILE VAR STDDEV STRING_AGG
+    function: str  # SUM COUNT AVG MIN MAX MEDIAN QUANTILE VAR STDDEV STRING_AGG ARRAY_AGG
     argument: Expression | None
     name: str
     type: Type

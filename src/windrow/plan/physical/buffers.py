@@ -58,7 +58,7 @@ from windrow.plan.physical.state_kinds import (
 from windrow.plan.strategy import Strategy
 
 NOTHING: Kept = ()
-NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE", "STRING_AGG"})
+NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE", "STRING_AGG", "ARRAY_AGG"})
 """Aggregates that go back to tuples also where none ever leaves."""
 
 

@@ -20,7 +20,7 @@ from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 
 Merging = TypeVar("Merging", SlidingGroupBy, SharedGroupBy)
 EXTREMES = frozenset({"MIN", "MAX"})
-HOLISTIC = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG"})
+HOLISTIC = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG", "ARRAY_AGG"})
 MOST_OF_INTEGERS = 18
 """Digits of decimals that are 64-bit integers."""
 

@@ -134,7 +134,7 @@ def positions_of(placed: Where | Keys, keys: tuple[Expression, ...]) -> tuple[in
 def comparable(same: Sequence[Expression]) -> tuple[Expression, ...]:
     """The keys of a join that are compared, such that equal values are stored alike."""
     kinds = {e.type for e in same}
-    if any(kind.is_decimal for kind in kinds) and len(kinds) > 1:
+    if any(kind.is_decimal or kind.is_nested for kind in kinds) and len(kinds) > 1:
         target = common(tuple(kinds))
         assert target is not None
         return tuple(e if e.type is target else Call("cast", (e,), target) for e in same)

@@ -176,7 +176,8 @@ class Source:
 def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     """An aggregate over the stream's columns; None if no synopsis of the rules holds it.
 
-    Those of decimals have longer sums than others, so their queries run alone.
+    Those of decimals have longer sums than others, and ARRAYs are no numbers or texts, so their
+    queries run alone.
     """
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))
@@ -184,8 +185,8 @@ def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
         if function is not Function.COUNT:
             return None
         function = Function.COUNT_DISTINCT
-    exact = planned.argument is not None and planned.argument.type.is_decimal
-    if function is None or exact:
+    kind = None if planned.argument is None else planned.argument.type
+    if function is None or (kind is not None and (kind.is_decimal or kind.is_nested)):
         return None
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
     if isinstance(parameter, Joining):
