@@ -17,10 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from tests.support.bucket_fixtures import running_server, server, url
 from windrow.cli import demo as demonstration
 from windrow.cli import pack as packing
 from windrow.cli.main import app
+from windrow.cli.run import default_quarantine
 from windrow.engine import runner as scripts
+from windrow.object_store.object_path import path_of
+
+__all__ = ["running_server", "server", "url"]
 
 SCRIPT = """
 CREATE STREAM calls (at BIGINT, caller STRING, seconds INT)
@@ -204,6 +209,20 @@ def test_a_query_whose_whole_input_was_put_aside_is_warned_of(here):
     assert f"the reasons are in {reasons.relative_to(here)}" in found.stderr
     (here / "calls.csv").write_text(ROWS + "x,ann,many\n")
     assert "warning" not in run_embedded("calls.cql", "--quarantine", "bad").stderr
+
+
+def test_a_quarantine_in_an_object_store_is_pointed_at(here, url):
+    (here / "calls.csv").write_text(ROWS.splitlines()[0] + "\nx,ann,many\n")
+    found = run_embedded("calls.cql", "--quarantine", f"{url}/bad")
+    assert found.exit_code == 0, found.output
+    (page,) = path_of(f"{url}/bad").glob("calls/*.jsonl")
+    assert f"the reasons are in {page}" in found.stderr.replace("\n", " ")
+    assert "x,ann,many" in page.read_text()
+
+
+def test_without_a_name_the_quarantine_is_where_all_workers_see_the_checkpoint():
+    assert default_quarantine(None) == default_quarantine(Path("state")) == Path("quarantine")
+    assert str(default_quarantine(path_of("s3://bucket/state"))) == "s3://bucket/state/quarantine"
 
 
 def test_a_defect_is_called_one_and_verbose_shows_where(here, monkeypatch):

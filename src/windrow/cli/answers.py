@@ -13,6 +13,7 @@ from rich.text import Text
 from windrow.cli.console import instant
 from windrow.columns.text_forms import plain_values
 from windrow.engine.progress import QueryReport, Report
+from windrow.streams.quarantine import Quarantine
 from windrow.tables.fit import is_number
 
 SHOWN = 10
@@ -77,7 +78,8 @@ def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
             continue
         rows = count_of(query.quarantined, "row")
         all_of = f"all {rows} were" if query.quarantined > 1 else "the only row was"
-        files = sorted(near(p) for p in quarantine.rglob("*.jsonl"))
+        kept = Quarantine(quarantine)
+        files = sorted(near(page) for stream in kept.streams for page, _ in kept.pages(stream))
         place = f"{files[0]}{' and others beside it' if len(files) > 1 else ''}" if files else ""
         console.print(
             f"warning: {query.name} has had no input: {all_of} quarantined; "

@@ -53,13 +53,15 @@ def run(
         bool, typer.Option("--once", help="Stop after the files that exist now.")
     ] = False,
     quarantine: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             parser=place_of,
             metavar="DIRECTORY",
-            help="Write rows that cannot be used to this directory, or to s3://bucket/path.",
+            help="Write rows that cannot be used to this directory, or to s3://bucket/path. "
+            "If not given: quarantine, below a --checkpoint at s3://.",
+            show_default=False,
         ),
-    ] = QUARANTINE,
+    ] = None,
     overwrite: Overwrite = False,
     strategy: StrategyOption = Strategy.UPA,
     metrics: Annotated[
@@ -113,8 +115,9 @@ def run(
       windrow run traffic.cql --checkpoint state/ --max-delay 5
     """
     with errors_in_words(script, verbose=verbose):
+        refused = quarantine or default_quarantine(checkpoint)
         settings = Settings(
-            quarantine, runner, master, checkpoint, once, verbose, strategy, overwrite,
+            refused, runner, master, checkpoint, once, verbose, strategy, overwrite,
             tuple(conf), tuple(py_files), metrics,
             ScheduleOptions.of(schedule, max_delay, "windrow run"),
         )  # fmt: skip
@@ -123,6 +126,13 @@ def run(
         print_plans(compiled, compiled.explains, strategy)
         if compiled.queries or compiled.catalog.archives:
             finish(execute(compiled.catalog, settings), settings)
+
+
+def default_quarantine(checkpoint: Path | None) -> Path:
+    """Workers on other machines see a checkpoint in an object store, and no directory from here."""
+    if checkpoint is not None and is_object_url(checkpoint):
+        return checkpoint / QUARANTINE
+    return QUARANTINE
 
 
 def observe_streams(compiled: Compiled, settings: Settings) -> StreamStatistics | None:

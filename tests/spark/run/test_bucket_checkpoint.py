@@ -101,8 +101,10 @@ def test_the_commands_take_it(tmp_path, url):
 
     run = ("run", str(script), "--once", "--checkpoint", place)
     windrow_says(*run)
-    (tmp_path / "a" / "2.csv").write_text("ts,k\n3,2\n9,1\n")
-    windrow_says(*run)
+    (tmp_path / "a" / "2.csv").write_text("ts,k\n3,2\n9,1\nnever,1\n")
+    assert f"1 row quarantined in {place}/quarantine" in windrow_says(*run)
+    (page,) = path_of(f"{place}/quarantine").glob("a/*.jsonl")
+    assert "never" in page.read_text()
     status = json.loads(windrow_says("status", place, "--json"))
     assert status["checkpoint"] == place
     (pipeline,) = status["pipelines"]
