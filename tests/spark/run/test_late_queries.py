@@ -114,6 +114,10 @@ def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):
         assert net_changes(late, name) == net_changes(early, name)
 
 
+def late_lines(plan: str) -> list[str]:
+    return [line for line in plan.splitlines() if line.startswith("late:")]
+
+
 @pytest.mark.spark
 def test_a_second_execute_joins_the_running_pipeline_and_answers_as_embedded(spark, tmp_path):
     streams = """
@@ -130,15 +134,23 @@ def test_a_second_execute_joins_the_running_pipeline_and_answers_as_embedded(spa
             db.execute(streams)
             db.push("s", {"ts": [1, 4, 9], "k": [1, 2, 1], "v": [10, 20, 40]})
             db.advance(to=9)
+            late = late_lines(db.explain(more))
             sums, longer = db.execute(more)
             said = [h.changes().to_pylist() for h in (sums, longer)]
             db.push("s", {"ts": [10, 13], "k": [3, 1], "v": [5, 6]})
             db.advance(to=13)
             said += [h.changes().to_pylist() for h in (sums, longer, db.queries["held"])]
             rows = [sorted(map(str, changes)) for changes in said]
-            found.append((rows, sums.complete_from, longer.complete_from))
+            found.append((rows, late, sums.complete_from, longer.complete_from))
     assert found[0] == found[1]
-    assert found[0][1:] == (9, 29)
+    assert found[0][1:] == (
+        [
+            "late: filled with s [RANGE 10 SECONDS] from held; complete from instant 9",
+            "late: filled with s [RANGE 10 SECONDS] from held; complete from instant 29",
+        ],
+        9,
+        29,
+    )
     (home,) = map(read_pipeline, pipeline_directories(tmp_path))
     assert home.members == ("held", "sums", "longer")
 
@@ -200,6 +212,7 @@ def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read
                 ts = list(range(start, start + 7))
                 db.push("s", {"ts": ts, "k": [t % 3 for t in ts], "v": [t * t % 11 for t in ts]})
                 if start == 8:
+                    late = late_lines(db.explain(more))
                     handles += db.execute(more)
                 if start == 22:
                     gone = [handles.pop(1).changes().to_pylist()]
@@ -211,9 +224,12 @@ def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read
                 sorted(str(change) for change in changes if change["instant"] > first)
                 for first, changes in zip([0, *whole], said, strict=True)
             ]
-            found.append((rows, whole))
+            found.append((rows, whole, late))
     assert found[0] == found[1]
     assert found[0][1] == [0, 0, 30]
+    assert [line.rpartition("; ")[2] for line in late] == [
+        "complete at once", "complete from instant 30",
+    ]  # fmt: skip
     assert all(found[0][0])
     (home,) = map(read_pipeline, pipeline_directories(tmp_path))
     assert len(home.members) == 1
@@ -229,7 +245,9 @@ def test_a_pipeline_that_has_ended_with_an_error_is_not_joined(spark):
         db.push("s", {"ts": [1], "v": [99]})
         with pytest.raises(WindrowError, match="bad"):
             db.queries["bad"].answer()
-        [good] = db.execute("CREATE QUERY good AS SELECT v FROM s [RANGE 5]")
+        good = "CREATE QUERY good AS SELECT v FROM s [RANGE 5]"
+        assert late_lines(db.explain(good)) == ["late: begins empty; complete from instant 6"]
+        [good] = db.execute(good)
         db.push("s", {"ts": [3], "v": [7]})
         db.advance(to=3)
         assert good.answer().to_pydict() == {"v": [7]}

@@ -73,6 +73,7 @@ from windrow.plan.physical.stages import (
     Keys,
     RangeKey,
     Stage,
+    Thinning,
     Where,
     comparable,
     positions_of,
@@ -129,6 +130,22 @@ class _StageBuilder(StageEdges):
         """``node`` sees all copies of a tuple together."""
         row = tuple(column_at(node.schema, i) for i in range(len(node.input.schema)))
         return self._over(node, self._together(self._fragment(node.input), row))
+
+    def distinct(self, node: DuplicateElimination) -> Fragment:
+        """As above. Directly on a stream, the senders may leave out what it does not need.
+
+        A tuple stands for others that come later, so none of them may be late for this query alone:
+        it reads no other stream.
+        """
+        below = self._fragment(node.input)
+        window = below.plan if isinstance(below.plan, Window) else None
+        leaf = below.plan if window is None else window.input
+        thinned = Thinning.for_window(None if window is None else window.spec)
+        if self._one_stream and isinstance(leaf, OpenLeaf) and isinstance(leaf.source, str):
+            sent = replace(leaf, thinned=thinned)
+            below = replace(below, plan=sent if window is None else replace(window, input=sent))
+        row = tuple(column_at(node.schema, i) for i in range(len(node.input.schema)))
+        return self._over(node, self._together(below, row))
 
     def window(self, node: Window) -> Fragment:
         if not isinstance(node.spec, PARTITIONED):
@@ -304,7 +321,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
         Stamped: _StageBuilder.stamp,
         LookBack: _StageBuilder.look_back,
         Retimed: _StageBuilder.in_place,
-        DuplicateElimination: _StageBuilder.whole_row,
+        DuplicateElimination: _StageBuilder.distinct,
         GroupBy: _StageBuilder.group_by,
         SharedGroupBy: _StageBuilder.shared_group_by,
         SharedTop: _StageBuilder.shared_top,

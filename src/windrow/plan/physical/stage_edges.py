@@ -41,6 +41,7 @@ from windrow.plan.physical.stages import (
     Keys,
     Stage,
     StageEdge,
+    Thinning,
     Where,
     computable,
     plain,
@@ -54,6 +55,7 @@ class _OpenLeaf(Node):
     source: str | int
     pre: Node
     summed: SlidingGroupBy | SharedGroupBy | None = None
+    thinned: Thinning | None = None
 
     @property
     def schema(self) -> Schema:
@@ -72,6 +74,10 @@ OpenLeaf = _OpenLeaf
 """For the other file of the cut; to everybody else it is no kind of node."""
 
 
+_Sent = tuple[str | int, Node, Key, Node | None, Thinning | None]
+"""By whom what is sent, and by which key."""
+
+
 @dataclass(frozen=True)
 class Fragment:
     """The part of a plan that is in the stage being built, and where its output is."""
@@ -85,7 +91,7 @@ class StageEdges:
 
     def __init__(self) -> None:
         self._stages: list[Stage] = []
-        self._edges: dict[tuple[str | int, Node, Key, Node | None], StageEdge] = {}
+        self._edges: dict[_Sent, StageEdge] = {}
 
     def _together(self, below: Fragment, keys: tuple[Expression, ...]) -> Fragment:
         """``below`` such that tuples with equal ``keys`` share a bucket (no keys: all tuples)."""
@@ -150,11 +156,14 @@ class StageEdges:
             _without_qualifiers(leaf.pre),
             key,
             leaf.summed,
+            leaf.thinned,
         )  # two aliases of a stream are one edge
         if same not in self._edges:
             source = leaf.source if isinstance(leaf.source, str) else f"stage{leaf.source}"
             name = f"{source}#{len(self._edges)}"
-            self._edges[same] = StageEdge(name, leaf.source, leaf.pre, key, post, leaf.summed)
+            self._edges[same] = StageEdge(
+                name, leaf.source, leaf.pre, key, post, leaf.summed, leaf.thinned
+            )
         return self._edges[same]
 
 

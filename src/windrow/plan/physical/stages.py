@@ -15,6 +15,7 @@ from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, replace_columns
 from windrow.plan.functions import common
 from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, Subscribe
+from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 from windrow.plan.physical.sliding_state import schema_of_summaries
 
 
@@ -32,6 +33,38 @@ Key = Hashed | RangeKey
 
 
 @dataclass(frozen=True)
+class Thinning:
+    """Which of equal tuples a duplicate elimination needs: in each ``cell`` of time, up to a
+    multiple of so many ticks, the ``first`` and the ``last``, or one of them.
+
+    Over ``[RANGE w]`` a tuple between two equal ones that are less than w apart lives only while
+    one of them does: cells are half as long as the window. With ``SLIDE s`` all tuples up to a
+    multiple of s come together, and the last of them lives longest. Without a window the first
+    lives for ever. A ``cell`` of None is all time.
+    """
+
+    cell: int | None
+    first: bool
+    last: bool
+
+    @classmethod
+    def for_window(cls, spec: WindowSpec | None) -> Thinning | None:
+        """For the tuples of a window, or for those of a stream without one; None: all are needed.
+
+        >>> Thinning.for_window(RangeWindow(10, slide=5))
+        Thinning(cell=5, first=False, last=True)
+        """
+        match spec:
+            case None | UnboundedWindow(internal=False):
+                return cls(None, first=True, last=False)
+            case RangeWindow(internal=False) if spec.slide is not None:
+                return cls(spec.slide, first=False, last=True)
+            case RangeWindow(internal=False) if spec.length > 1:
+                return cls(spec.length // 2, first=True, last=True)
+        return None
+
+
+@dataclass(frozen=True)
 class StageEdge:
     """An input of a stage, and the leaf of the stage's plan with the same ``name``.
 
@@ -39,7 +72,7 @@ class StageEdge:
     is. ``pre`` is evaluated by the sender; ``key`` is over its result. ``post`` is evaluated by the
     receiver, and is what the leaf stands for: a match needs no state but a part of an index.
     With ``summed`` the sender makes summaries of what ``pre`` gives, for that group-by to merge,
-    and ``key`` is over them.
+    and ``key`` is over them; with ``thinned`` it may leave out tuples.
     """
 
     name: str
@@ -48,6 +81,7 @@ class StageEdge:
     key: Key
     post: Subscribe | None = field(default=None, repr=False)
     summed: SlidingGroupBy | SharedGroupBy | None = field(default=None, repr=False)
+    thinned: Thinning | None = field(default=None, repr=False)
 
     @property
     def schema(self) -> Schema:

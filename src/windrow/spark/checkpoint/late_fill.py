@@ -165,8 +165,13 @@ def late_fill(joining: Joining, moment: Moment) -> LateFill | str:
 def complete_after(joining: Joining, missed: Mapping[str, int]) -> int | None:
     """From when answers are complete of a job that nobody fills and that has ``missed`` tuples of
     streams up to some instants; None if it has missed nothing."""
-    start = late_start(_points(joining, joining.edges), [], missed, {}, BEGINNING)
+    start = unfilled_start(joining, missed)
     return None if start is None else start.complete_from
+
+
+def unfilled_start(joining: Joining, missed: Mapping[str, int]) -> LateStart | None:
+    """How a job begins that nobody fills; None if it has missed nothing."""
+    return late_start(_points(joining, joining.edges), [], missed, {}, BEGINNING)
 
 
 def sweep_fills(home: PipelineHome) -> None:

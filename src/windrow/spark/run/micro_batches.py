@@ -11,7 +11,9 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -66,10 +68,12 @@ class MicroBatches:
         batch: int,
         jobs: frozenset[int],
         paces: Mapping[int, Pace],
+        state: Mapping[str, str],
         fills: Sequence[FillTask] = (),
     ) -> list[TaskReport]:
         """What the tasks of a micro-batch report for some jobs; ``frame`` has rows of DataFrames,
-        packed. It is the first one of the jobs of ``fills``."""
+        packed. It begins with the files ``state``, and is the first one of the jobs of ``fills``.
+        """
         stretches = tuple(log.stretch(batch) for log in self._logs)
         self.read = {s.name: part for s, part in zip(self._specs, stretches, strict=True)}
         touched = {
@@ -79,7 +83,7 @@ class MicroBatches:
         if not active:
             return []
         claims = ShareClaims(self._exchange, uuid.uuid4().hex) if self._exchange else None
-        tasks = BatchTasks(self._tasks, batch, active, claims, paces, tuple(fills))
+        tasks = BatchTasks(self._tasks, batch, active, state, claims, paces, tuple(fills))
         levels = 1 + max(self._depth[job] for job in active)
         if not self._framed and self._is_small([*stretches, *fills]):
             if levels == 1:
@@ -99,8 +103,12 @@ class MicroBatches:
         return self._through(frame, tasks, range(levels))
 
     def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:
-        numbers = self._session.sparkContext.parallelize(range(self._shares), self._shares)
-        return reports_in(numbers.mapPartitions(tasks.reporting(stretches)).collect())
+        return reports_in(self._numbers.mapPartitions(tasks.reporting(stretches)).collect())
+
+    @cached_property
+    def _numbers(self) -> Any:
+        """The number of each share in a partition; made once, since Spark takes a file for it."""
+        return self._session.sparkContext.parallelize(range(self._shares), self._shares)
 
     def _through(self, frame: DataFrame, tasks: BatchTasks, levels: range) -> list[TaskReport]:
         """Packed rows through levels of stages, each bucket in its partition."""

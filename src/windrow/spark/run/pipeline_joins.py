@@ -17,15 +17,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.core.patterns import UpdatePattern
-from windrow.plan.catalog import RelationDeclaration
-from windrow.spark.checkpoint.late_fill import Joining, LateFill, Moment, late_fill
+from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
+from windrow.plan.nodes import RelationScan, StreamScan, walk
+from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.late_fill import LateFill, Moment, late_fill
 from windrow.spark.checkpoint.pipeline_directory import (
     PipelineHome,
     pipeline_directories,
     read_pipeline,
 )
 from windrow.spark.checkpoint.saved_windows import SavedJob, missed_by, newest_version
+from windrow.spark.run.newcomers import Newcomer, words_alone
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Entry, FileLog
@@ -72,7 +74,7 @@ class PipelineJoins:
         home = read_pipeline(directory)
         others = {n: jobs[name] for name, n in home.present.items() if name in jobs}
         moment = moment_of(home, others, home.last_batch)
-        fill = self.fill_for(job, moment, others)
+        fill = self._fill_for(Newcomer.of_job(job), moment, others)
         if fill is None:
             return False
         joined = {**home.joined, job.name: fill.write()}
@@ -91,7 +93,7 @@ class PipelineJoins:
                 for name, job in new.items():
                     fill = None
                     if name not in found:
-                        fill = self.fill_for(job, moment, pipeline.going)
+                        fill = self._fill_for(Newcomer.of_job(job), moment, pipeline.going)
                     if fill is not None:
                         found[name] = pipeline, pipeline.let_in(job, fill.write())
         for name in found if self.inputs is not None else ():
@@ -99,35 +101,44 @@ class PipelineJoins:
             self._deliver_nothing(new[name], self.inputs)
         return found
 
-    def fill_for(
-        self, job: SparkJob, moment: Moment, others: Mapping[int, SparkJob]
+    def _fill_for(
+        self, new: Newcomer, moment: Moment, others: Mapping[int, SparkJob]
     ) -> LateFill | None:
-        """What a job is filled with if it joins; None if it does better elsewhere."""
-        if not others or any(other.job.clock is not job.job.clock for other in others.values()):
+        """What a query is filled with if it joins; None if it does better elsewhere."""
+        if not others or any(other.job.clock is not new.clock for other in others.values()):
             return None
-        fill = late_fill(joining(job), moment)
+        fill = late_fill(new.joining, moment)
         if isinstance(fill, str):
             return None
-        stream = job.declaration.plan.pattern is UpdatePattern.MONOTONIC
-        if fill.start is None or (fill.is_complete and not stream):
+        if fill.start is None or (fill.is_complete and not new.is_stream):
             return fill
-        pushed = self.inputs is not None and all(
-            declared.source is None
-            for declared in job.inputs.values()
-            if not isinstance(declared, RelationDeclaration)
-        )
-        return fill if pushed else None
+        return fill if self.inputs is not None and new.is_pushed else None
+
+    def late_words(
+        self,
+        query: QueryDeclaration,
+        catalog: Catalog,
+        strategy: Strategy,
+        running: Sequence[Pipeline],
+    ) -> str | None:
+        """What to say of a query that would be made now; None if it has missed nothing."""
+        scans = {n.name for n in walk(query.plan) if isinstance(n, StreamScan | RelationScan)}
+        if self.inputs is None or any(catalog.find(name) is None for name in scans):
+            return None  # what nobody has declared has had no rows
+        new = Newcomer.of_query(query, catalog, strategy)
+        for pipeline in running if not new.inputs.keys() & frozenset(self.frames) else ():
+            if pipeline.failure is None:
+                with pipeline.pause():
+                    moment = moment_of(pipeline.home, pipeline.going)
+                    fill = self._fill_for(new, moment, pipeline.going)
+                if fill is not None:
+                    return None if fill.start is None else fill.start.words(new.clock)
+        return words_alone(new, self.inputs)
 
     def _deliver_nothing(self, job: SparkJob, inputs: InboxInputs) -> None:
         """Let there be a micro-batch, by word that an instant is closed which was closed before."""
         inbox = inputs.inbox(_first_stream(job))
         inbox.advance(inbox.advanced)
-
-
-def joining(job: SparkJob) -> Joining:
-    """A job as one that wants to come."""
-    saved = SavedJob(job.job.name, -1, job.stages, job.strategy, {})
-    return Joining(saved, job.declaration.plan, job.streams)
 
 
 def moment_of(

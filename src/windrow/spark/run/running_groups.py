@@ -16,6 +16,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.query_groups import Group, groups_of, with_new_queries
 from windrow.spark.checkpoint.script_record import keep_schedule
+from windrow.spark.run.newcomers import words_in_group
 from windrow.spark.run.spark_run import SparkRun
 
 
@@ -45,6 +46,16 @@ class RunningGroups:
                 together = {query.name for query in group.members.values()}
                 free = [query for query in free if query.name not in together]
         return found
+
+    def late_words(self, runs: Sequence[SparkRun], query: QueryDeclaration) -> str | None:
+        """What to say of a query that would join a group now; None if it would join none."""
+        for run in runs if self._strategy is Strategy.UPA else ():
+            if run.job.synopses is not None and run.pipeline.failure is None:
+                with run.pipeline.pause():
+                    words = words_in_group(query, self.known[run.job.name])
+                if words is not None:
+                    return words
+        return None
 
     def without(self, run: SparkRun, gone: Collection[int]) -> Group:
         """The group of a run without some members, whose seats stay empty."""

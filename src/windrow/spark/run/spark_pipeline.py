@@ -13,7 +13,7 @@ Processes of Spark's that die under the query are started again as long as that 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -44,10 +44,11 @@ from windrow.spark.run.status_writer import RunRecorder
 from windrow.spark.source.file_source import (
     WindrowSource,
 )
+from windrow.spark.source.fill_task import FillTask
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
-from windrow.spark.stage.state_files import StateCommits
+from windrow.spark.stage.state_files import StateCommits, Version
 
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet, or have nothing new."""
@@ -331,7 +332,7 @@ class Pipeline:
             batches = self._grown or batches
             version = self._commits.before(batch)
             with self._notes.keep_meanwhile():
-                reports = self._run(batches, frame, batch, version.published)
+                reports = self._run(batches, frame, batch, version)
             found: dict[int, list[Report]] = {}
             for number, report in (item for told in reports for item in told.jobs.items()):
                 found.setdefault(number, []).append(report)
@@ -350,7 +351,7 @@ class Pipeline:
         self._notes.keep_later()
 
     def _run(
-        self, batches: MicroBatches, frame: DataFrame, batch: int, published: Collection[int]
+        self, batches: MicroBatches, frame: DataFrame, batch: int, version: Version
     ) -> list[TaskReport]:
         """What tasks report; jobs that fail are left behind, until the last of them fails.
 
@@ -361,9 +362,11 @@ class Pipeline:
         while True:
             here = self.going.items()
             jobs = frozenset(n for n, j in here if j.joined is None or j.joined.after < batch)
-            new = (self.plan.fill_task(number) for number in sorted(jobs - set(published)))
+            new = (
+                self.plan.fill_task(number) for number in sorted(jobs - version.published.keys())
+            )
             fills = [fill for fill in new if fill is not None]
-            reports = batches.run(frame, batch, jobs, paces, fills)
+            reports = batches.run(frame, batch, jobs, paces, version.files, fills)
             failed = {n: why for told in reports for n, why in told.failed.items()}
             if not failed:
                 return reports
@@ -375,6 +378,9 @@ class Pipeline:
             self.recorder.note_failures(errors)
             for error in errors.values():
                 self._tell(f"{error}; the other queries go on")
+
+    def _fill_task(self, number: int) -> FillTask | None:
+        return self.plan.fill_task(number)
 
     def _stay_behind(self, numbers: Iterable[int]) -> None:
         self.home = self.home.without(self.jobs[number].name for number in numbers)

@@ -37,7 +37,7 @@ from windrow.spark.checkpoint.saved_windows import (
 )
 from windrow.spark.run.change_consumers import BatchHook, Consuming
 from windrow.spark.run.job_results import MemberResults
-from windrow.spark.run.pipeline_joins import joining
+from windrow.spark.run.newcomers import Newcomer
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Refusals, ends_idle
@@ -192,7 +192,7 @@ class SparkRun:
             return job.joined.complete_from
         missed = pushed_before(self._pipeline.home)
         alone = not (self.job.is_shared or self.job.archive)
-        return complete_after(joining(job), missed) if missed and alone else None
+        return complete_after(Newcomer.of_job(job).joining, missed) if missed and alone else None
 
     def complete_for(self, number: int) -> int | None:
         """Of a query that joined a group: from which instant on its answers are complete."""

@@ -22,11 +22,7 @@ from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
 from windrow.object_store.shared_place import shared_place
-from windrow.plan.catalog import (
-    ArchiveDeclaration,
-    Catalog,
-    QueryDeclaration,
-)
+from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, job_of_archive, job_of_query
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
@@ -43,9 +39,7 @@ from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.open_checkpoint import OpenCheckpoint
 from windrow.spark.run.pipeline_joins import PipelineJoins
 from windrow.spark.run.running_groups import RunningGroups
-from windrow.spark.run.session import (
-    refuse_private_checkpoint,
-)
+from windrow.spark.run.session import refuse_private_checkpoint
 from windrow.spark.run.spark_job import (
     Feed,
     SparkJob,
@@ -325,7 +319,11 @@ class OnSpark:
                 run.start()
 
     def late_words(self, query: QueryDeclaration) -> str | None:
-        """None: what a query begins with is known when it starts."""
+        """What to say of a query that would be made now; None if it has missed nothing."""
+        self._work_off([query])
+        joins = PipelineJoins(self._directory, self.inputs, self.frames)
+        shared = self._groups.late_words(self.runs, query)
+        return shared or joins.late_words(query, self._catalog, self.strategy, self.pipelines)
 
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""

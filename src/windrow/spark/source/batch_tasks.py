@@ -32,6 +32,7 @@ from windrow.spark.frozen_imports import freeze_imports
 from windrow.spark.source.file_log import Stretch
 from windrow.spark.source.fill_task import FillTask, Parcels
 from windrow.spark.source.read_task import StreamTask
+from windrow.spark.stage.blobs import send_by_file
 from windrow.spark.stage.level_task import JobFailedError, LevelTask, Mine
 from windrow.spark.stage.packing import blobs, packed_batch
 
@@ -70,8 +71,10 @@ class PipelineTasks:
         share: tuple[int, ...],
         paces: Mapping[int, Pace] | None = None,
         fills: Iterable[FillTask] = (),
+        state: Mapping[str, str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """What buckets of the first level send on that read everything themselves."""
+        """What buckets of the first level send on that read everything themselves; they begin with
+        the files ``state``, or with those of the last commit."""
         mine: Mine = {bucket: {} for bucket in share}
         first, wanted = self.level(0, jobs, paces), frozenset(share)
         try:
@@ -87,7 +90,7 @@ class PipelineTasks:
         except JobFailedError as failure:
             yield failure.report()
         else:
-            yield from first.answer(mine, batch)
+            yield from first.answer(mine, batch, state)
 
     def level(
         self, number: int, jobs: frozenset[int], paces: Mapping[int, Pace] | None = None
@@ -102,7 +105,8 @@ class PipelineTasks:
 
 @dataclass(frozen=True)
 class BatchTasks:
-    """What the tasks of one micro-batch get: ``tasks`` are packed ``PipelineTasks``.
+    """What the tasks of one micro-batch get: ``tasks`` are packed ``PipelineTasks``, ``state`` the
+    files that it begins with, by level and bucket.
 
     With ``claims`` the tasks that read everything divide the shares among themselves.
     """
@@ -110,6 +114,7 @@ class BatchTasks:
     tasks: bytes
     batch: int
     jobs: frozenset[int]
+    state: Mapping[str, str]
     claims: ShareClaims | None = None
     paces: Mapping[int, Pace] = field(default_factory=dict)
     fills: tuple[FillTask, ...] = ()
@@ -150,27 +155,28 @@ class BatchTasks:
         tasks, number = _unpack(self.tasks), _number_in(batches)
         share = tasks.shares[self._share(tasks, number)]
         yield from tasks.read_and_answer(
-            stretches, self.batch, self.jobs, share, self.paces, self.fills
+            stretches, self.batch, self.jobs, share, self.paces, self.fills, self.state
         )
 
     def _share(self, tasks: PipelineTasks, number: int) -> int:
         if self.claims is None:
             return number
         first = tasks.level(0, self.jobs)
-        committed = first.files_before(self.batch)
         return self.claims.take(
-            number, len(tasks.shares), lambda share: first.has(tasks.shares[share], committed)
+            number, len(tasks.shares), lambda share: first.has(tasks.shares[share], self.state)
         )
 
     def _answer(self, number: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         freeze_imports()
         level = _unpack(self.tasks).level(number, self.jobs, self.paces)
-        yield from level.work(batches, self.batch)
+        yield from level.work(batches, self.batch, self.state)
 
     def _report(self, stretches: tuple[Stretch, ...], numbers: Iterable[object]) -> Iterator[bytes]:
         ranges = (pa.record_batch({"id": [number]}) for number in numbers)
+        exchange = None if self.claims is None else self.claims.directory
         for batch in self._read_and_answer(stretches, ranges):
-            yield from batch.column("blob").to_pylist()
+            for blob in batch.column("blob"):
+                yield send_by_file(blob.as_buffer(), exchange)
 
 
 def _for_later(

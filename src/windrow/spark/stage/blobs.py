@@ -89,16 +89,16 @@ def as_stream(batch: pa.RecordBatch) -> pa.Buffer:
     return sink.getvalue()
 
 
-def send_by_file(blob: bytes, directory: str | None) -> bytes:
+def send_by_file(blob: bytes | pa.Buffer, directory: str | None) -> bytes:
     """A blob that stands for this one, if it is large and there is a directory to put it in."""
     if directory is None or len(blob) < LARGE.value:
-        return blob
+        return bytes(blob)
     path = Path(directory) / uuid.uuid4().hex
     path.write_bytes(blob)
     return pack({FILE: str(path)}, {})
 
 
-def open_blob(blob: pa.Buffer) -> tuple[Header, dict[str, pa.RecordBatch]]:
+def open_blob(blob: bytes | pa.Buffer) -> tuple[Header, dict[str, pa.RecordBatch]]:
     """What a blob holds, wherever it is."""
     header, parts = unpack(blob)
     if FILE not in header:

@@ -27,7 +27,7 @@ from windrow.core.errors import StateError
 from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved, below
 from windrow.sharing.schedule import Pace
-from windrow.spark.stage.blobs import open_blob, pack, unpack
+from windrow.spark.stage.blobs import open_blob, pack
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.packing import RESULT, packed_batch
 from windrow.spark.stage.stage_task import TOLD, Parts, Report, StageTask
@@ -78,7 +78,7 @@ class TaskReport:
 
     @classmethod
     def unpack(cls, blob: bytes | pa.Buffer) -> TaskReport:
-        told, parts = unpack(blob)
+        told, parts = open_blob(blob)
         jobs = {int(job): Report(**report) for job, report in told["jobs"].items()}
         for number, changes in parts.items():
             jobs[int(number)].hidden[TOLD] = changes
@@ -129,26 +129,34 @@ class LevelTask:
     def _by_job(self) -> dict[int, StageTask]:
         return {task.job: task for task in self.stages}
 
-    def work(self, batches: Iterable[pa.RecordBatch], batch: int) -> Iterator[pa.RecordBatch]:
-        """What a partition of a micro-batch sends on."""
+    def work(
+        self, batches: Iterable[pa.RecordBatch], batch: int, state: Mapping[str, str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """What a partition of a micro-batch sends on, which begins with the files ``state``; None:
+        with those of the last commit."""
         mine: Mine = {}
         for packed in batches:
             others = self._sort_out(packed, mine)
             if others.num_rows:
                 yield others
-        yield from self.answer(mine, batch)
+        yield from self.answer(mine, batch, state)
 
-    def answer(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
-        """What buckets send on that get these blobs in a micro-batch."""
+    def answer(
+        self, mine: Mine, batch: int, state: Mapping[str, str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """What buckets send on that get these blobs in a micro-batch; ``state`` as above."""
         if not any(mine.values()):
             return
+        committed = self._files_before(batch) if state is None else state
         try:
-            yield from self._answers(mine, batch)
+            yield from self._answers(mine, batch, committed)
         except JobFailedError as failure:
             yield failure.report()
 
-    def _answers(self, mine: Mine, batch: int) -> Iterator[pa.RecordBatch]:
-        state, committed = path_of(self.state), self.files_before(batch)
+    def _answers(
+        self, mine: Mine, batch: int, committed: Mapping[str, str]
+    ) -> Iterator[pa.RecordBatch]:
+        state = path_of(self.state)
         written: dict[str, str] = {}
         delivered: dict[int, Answers] = {}
         schedules: dict[int, dict[str, Any]] = {}
@@ -192,7 +200,7 @@ class LevelTask:
         with ThreadPoolExecutor(min(len(large), HANDS)) as hands:
             return {**found, **dict(zip(large, hands.map(deliver, large), strict=True))}
 
-    def files_before(self, batch: int) -> Mapping[str, str]:
+    def _files_before(self, batch: int) -> Mapping[str, str]:
         """The files of state that a micro-batch begins with."""
         return StateCommits(path_of(self.state)).before(batch).files
 

@@ -38,6 +38,7 @@ from windrow.plan.physical.stages import RangeKey, StageEdge
 from windrow.spark.stage.blobs import Header, pack, pack_delta, send_by_file
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.subscription_index import matching_for, range_of, routing_for
+from windrow.spark.stage.thinning import thin_out
 from windrow.streams.stream_time import Times, to_json
 
 PACKED_ARROW = pa.schema(
@@ -104,6 +105,8 @@ def pack_prepared(
     """What ``edge.pre`` gives, by bucket, as the stage wants it."""
     if edge.summed is not None:
         tuples = summariser_for(edge.summed).summarise(tuples, _wanted_groups(edge, routes))
+    if edge.thinned is not None and routes.wanted is None:  # who has all here has nothing to send
+        tuples = thin_out(tuples, edge.thinned)
     return [(bucket, pack_delta(part)) for bucket, part in _by_bucket(tuples, edge, routes)]
 
 

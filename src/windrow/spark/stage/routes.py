@@ -51,7 +51,7 @@ def with_kinds(routes: Iterable[tuple[int, Routes]]) -> tuple[tuple[int, Routes]
     known: dict[Hashable, int] = {}
     numbered = []
     for job, route in routes:
-        alike = [(e.pre, e.summed, e.key, route.buckets) for _, e in route.edges]
+        alike = [(e.pre, e.summed, e.thinned, e.key, route.buckets) for _, e in route.edges]
         kinds = tuple(known.setdefault(same, len(known)) for same in alike)
         numbered.append((job, replace(route, kinds=kinds)))
     return tuple(numbered)
