@@ -116,6 +116,17 @@ def test_who_misspells_a_table_is_told_which_there_are(db) -> None:
         db.query("SELECT * FROM total")
 
 
+def test_a_column_that_is_a_word_of_sql_is_said_to_need_quotes() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM calls (at BIGINT, k STRING) TIMESTAMP BY at;")
+        db.execute("CREATE QUERY q AS SELECT at, k FROM calls [RANGE 9]")
+        with pytest.raises(InputError, match=r'as a column write "at"$'):
+            db.query("SELECT MIN(at) FROM q")
+        with pytest.raises(InputError, match=r"the tables are calls, q$"):
+            db.query("SELECT kk, 'at' FROM q")
+        assert db.query('SELECT MIN("at") AS first FROM q').to_pylist() == [{"first": None}]
+
+
 def test_text_that_only_duckdb_can_read_sees_every_table(db, monkeypatch) -> None:
     assert tables_in("SELECT * FROM Totals ((") == {"select", "from", "totals"}
     monkeypatch.setattr(one_time_sql, "parse", lambda *_, **__: [exp.Command(this="SHOW")])

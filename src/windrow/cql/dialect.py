@@ -20,6 +20,7 @@ from sqlglot import tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
+from windrow.cql.call_spellings import APPROXIMATE, respell
 from windrow.cql.join_option import at_join_option, parse_join_option
 from windrow.cql.positions import mark
 from windrow.cql.stream_forms import STREAM_KINDS, begins_query, form_at, holds_select_list
@@ -34,12 +35,10 @@ SET_OPERATIONS: dict[TokenType, type[exp.SetOperation]] = {
 }  # fmt: skip
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
 STREAM, EVERY = "windrow_stream", "windrow_every"
-APPROXIMATE, FREQUENT = "windrow_approximate", "windrow_frequent"
+FREQUENT = "windrow_frequent"
 WITHIN, WITH, BARE = "windrow_within", "windrow_with", "windrow_bare"
 OPTION = "windrow_option"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
-SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
-"""Other names of APPROXIMATE COUNT(DISTINCT ...)."""
 
 
 class CqlParser(TokenCursor):
@@ -252,13 +251,7 @@ class CqlParser(TokenCursor):
             and self.at_type(TokenType.L_BRACKET)
         ):
             this.meta[WINDOW] = parse_window(self)
-        call = this.this if isinstance(this, exp.Filter) else this
-        if isinstance(call, exp.Anonymous) and call.name.upper() in SKETCHED_COUNTS:
-            distinct = exp.Distinct(expressions=call.expressions)
-            call.set("this", "COUNT")
-            call.set("expressions", [distinct])
-            call.meta[APPROXIMATE] = "ESTIMATE"
-        return self._mark_extent(first, this)
+        return self._mark_extent(first, respell(this))
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         found = super()._parse_in(this, alias)
@@ -381,6 +374,7 @@ class Cql(Dialect):
     """The dialect: double quotes hold names, single quotes texts."""
 
     NULL_ORDERING = "nulls_are_last"
+    STRICT_JSON_PATH_SYNTAX = False  # a path that is none is the binder's to refuse, without a log
 
     class Tokenizer(tokens.Tokenizer):
         """SQLGlot's words, less those that swallow the rest of a statement unparsed."""

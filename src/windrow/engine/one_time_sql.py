@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 
 import duckdb
@@ -68,6 +68,8 @@ def answer_sql(
             check_statement(connection, sql)
             answer = run_sql(connection, sql)
         except duckdb.Error as error:
+            columns = [name for table in tables.values() for name in table.column_names]
+            remedy = unquoted_words(connection, sql, columns) or remedy
             raise InputError(where="SQL", found=str(error).strip(), remedy=remedy) from error
     return answer.replace_schema_metadata({INSTANTS: json.dumps(instants)})
 
@@ -76,6 +78,18 @@ def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Refuse anything but one SELECT."""
     if [statement.type for statement in connection.extract_statements(sql)] not in _ANSWERING:
         raise InputError(where="SQL", expected="one SELECT", found=sql)
+
+
+def unquoted_words(connection: duckdb.DuckDBPyConnection, sql: str, columns: Iterable[str]) -> str:
+    """What to do about columns in a text that are words of SQL, such as ``at``; else nothing."""
+    words = set(re.findall(r'(?<!["\w])\w+(?!["\w])', re.sub(r"'[^']*'", "", sql.lower())))
+    keywords = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+    reserved = {word for (word,) in connection.execute(keywords).fetchall()}
+    found = sorted({name.lower() for name in columns} & words & reserved)
+    quoted = ", ".join(f'"{name}"' for name in found)
+    return (
+        f"{', '.join(found)}: a word of DuckDB's SQL; as a column write {quoted}" if found else ""
+    )
 
 
 def run_sql(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -265,7 +265,8 @@ AGGREGATES: Mapping[str, str] = {
     "stddev": "STDDEV", "array_agg": "ARRAY_AGG", "list": "ARRAY_AGG",
     "string_agg": "STRING_AGG", "group_concat": "STRING_AGG",
     "listagg": "STRING_AGG", "first": "FIRST", "last": "LAST", "min_by": "MIN_BY",
-    "max_by": "MAX_BY", "arg_min": "MIN_BY", "arg_max": "MAX_BY",
+    "max_by": "MAX_BY", "arg_min": "MIN_BY", "arg_max": "MAX_BY", "var_samp": "VAR",
+    "stddev_samp": "STDDEV", "quantile_cont": "QUANTILE",
 }  # fmt: skip
 
 

@@ -124,6 +124,8 @@ def test_what_is_not_there_is_an_error_that_says_what_is(written, tmp_path) -> N
         query_checkpoint(written.directory, "SELECT * FROM nobody")
     with pytest.raises(StateError, match="--checkpoint"):
         query_checkpoint(tmp_path, "SELECT 1")
+    with pytest.raises(StateError, match=r"found no such directory$"):
+        query_checkpoint(tmp_path / "nowhere", "SELECT 1")
 
 
 def ask(written: WrittenCheckpoint, *arguments: str):

@@ -46,7 +46,7 @@ def typed_call(
         shown = SYMBOLS.get(function, named.upper())
         raise BindError(
             f"{shown} does not take these types", span=span, expected=description.takes,
-            found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds),
+            found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds, description.takes),
         )  # fmt: skip
     if function == "array" and result.element is not None:
         arguments = [coerce(a, result.element, s) for a, s in zip(arguments, spans, strict=True)]
@@ -96,9 +96,11 @@ def castable(source: Type, target: Type) -> bool:
     return (source in times) == (target in times)
 
 
-def _cast_hint(kinds: Sequence[Type]) -> str:
-    """What to write when a string meets something else."""
+def _cast_hint(kinds: Sequence[Type], takes: str) -> str:
+    """What to write when a string meets something else, or is ``takes`` and something else came."""
     other = [k for k in kinds if k is not Type.STRING]
+    if other and takes in ("strings", "a string", "two strings", "three strings"):
+        return "cast what is no string: CAST(... AS STRING)"
     if other and len(other) < len(kinds):
         return f"cast one side, as in CAST(... AS {other[0].value})"
     return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
-from windrow.cql.dialect import APPROXIMATE
+from windrow.cql.call_spellings import APPROXIMATE
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Item, Select
 from windrow.plan.binder.aggregates import (

@@ -11,9 +11,10 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
-from windrow.cql.dialect import APPROXIMATE
+from windrow.cql.call_spellings import APPROXIMATE
 from windrow.cql.positions import span_of
 from windrow.cql.ranking import OF_RANKS
+from windrow.plan.binder import other_systems
 from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (
@@ -215,7 +216,7 @@ class ExpressionBinder:
             known = [*(f for f in FUNCTIONS if f not in OPERATORS_ONLY), *SYNONYMS, *AGGREGATES]
             raise BindError(
                 f"there is no function {node.name}", span=span,
-                remedy=MISSED.get(name) or did_you_mean(node.name, known),
+                remedy=MISSED.get(name) or other_systems.instead_of_function(node.name, known),
             )  # fmt: skip
         description, nodes = FUNCTIONS[name], node.expressions
         if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
@@ -336,8 +337,9 @@ class ExpressionBinder:
 
     def _refuse(self, what: str, span: Span) -> NoReturn:
         raise BindError(
-            f"{WORDS.get(what, what)} is not allowed in {self.clause}", span=span,
-            remedy=INSTEAD.get(what, ""),
+            f"{WORDS.get(what) or other_systems.WORDS.get(what, what)} is not allowed in "
+            f"{self.clause}", span=span,
+            remedy=INSTEAD.get(what) or other_systems.FORMS.get(what, ""),
         )  # fmt: skip
 
 

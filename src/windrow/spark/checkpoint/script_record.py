@@ -54,8 +54,10 @@ def read_script(checkpoint: Path) -> ScriptRecord:
         raise StateError(
             where=address_of(checkpoint),
             expected="a directory that was passed to --checkpoint",
-            found=f"no {SCRIPT}",
-            remedy="if an older Windrow wrote it, run the script once more with this one",
+            found=f"no {SCRIPT}" if checkpoint.is_dir() else "no such directory",
+            remedy="if an older Windrow wrote it, run the script once more with this one"
+            if checkpoint.is_dir()
+            else "",
         ) from None
 
 

@@ -1,0 +1,66 @@
+"""What people write who know Flink, Spark, DuckDB or PostgreSQL, and what CQL has in its place."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+CLOSE = 0.75
+"""How alike names of functions are, of at most 1, if one may be meant by the other."""
+_POPULATION = "VAR(x) is of a sample; of all values it is VAR(x) * (COUNT(x) - 1) / COUNT(x)"
+_BOUNDS = (
+    "write FROM s [RANGE 10 MINUTES SLIDE 10 MINUTES], or TUMBLE(s, ts, 10 MINUTES), and "
+    "window_start() or window_end() in the select list"
+)
+_IN_PYTHON = "declare one in Python: CREATE FUNCTION {0} (...) RETURNS ... AS 'module:{0}'"
+_FORMATTED = "write CAST(t AS STRING) and substring, or " + _IN_PYTHON.format("format_time")
+_CASE = "write CASE WHEN c THEN a ELSE b END, or IF(c, a, b)"
+_LAG = "write LAG(x, 1) OVER (PARTITION BY k ORDER BY ts)"
+
+FUNCTIONS = {
+    "var_pop": _POPULATION, "stddev_pop": f"{_POPULATION}; SQRT of it",
+    **dict.fromkeys(("iif", "decode"), _CASE),
+    **dict.fromkeys(("strftime", "to_char", "date_format"), _FORMATTED),
+    **dict.fromkeys(("tumble_start", "tumble_end", "hop_start", "hop_end", "session_start",
+                     "session_end", "time_bucket", "window"), _BOUNDS),
+    "timestampdiff": "write date_diff('second', t, u)",
+    "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
+    "ceil(x), of a time date_trunc('hour', t)",
+    "percentile_cont": "write QUANTILE(x, 0.5)", "percentile_approx": "write QUANTILE(x, 0.5), or "
+    "APPROXIMATE QUANTILE(x, 0.5) over a window with SLIDE",
+    **dict.fromkeys(("count_if", "countif"), "it takes one condition: COUNT_IF(x > 5)"),
+    **dict.fromkeys(("bool_and", "every", "bool_or"), "it takes one condition: BOOL_OR(x > 5)"),
+    "lag": _LAG, "lead": _LAG,
+}  # fmt: skip
+"""By names in lower case."""
+FORMS = {
+    "WITHINGROUP": "write QUANTILE(x, 0.5); for a descending order the fraction from the other end",
+    **dict.fromkeys(("ROLLUP", "CUBE", "GROUPINGSETS"),
+                    "write a SELECT for each set of columns, with UNION ALL between them"),
+    "ATTIMEZONE": "a TIMESTAMP has no zone, and text with an offset is read as UTC; add or "
+    "subtract an INTERVAL",
+    "EXCEPT after *": "name the columns that are wanted",
+    "REPLACE after *": "name the columns that are wanted",
+    "RENAME after *": "name the columns that are wanted, with AS",
+    "ANY": "write x IN (...)",
+    "CONCAT": "write || between texts",
+    "this form of IS": "write IS NULL, IS TRUE, IS FALSE or =",
+}  # fmt: skip
+"""By the names of SQLGlot's nodes."""
+WORDS = {
+    "WITHINGROUP": "WITHIN GROUP", "GROUPINGSETS": "GROUPING SETS", "ATTIMEZONE": "AT TIME ZONE",
+    "CONCAT": "a text after a text",
+}  # fmt: skip
+
+
+def instead_of_function(name: str, known: list[str]) -> str:
+    """What to write for a function that there is not.
+
+    >>> instead_of_function("uper", ["upper"]), instead_of_function("soundex", ["round"])[:26]
+    ('did you mean upper?', 'SHOW FUNCTIONS lists those')
+    """
+    if name.lower() in FUNCTIONS:
+        return FUNCTIONS[name.lower()]
+    near = get_close_matches(name.lower(), known, 1, CLOSE)
+    if near:
+        return f"did you mean {near[0]}?"
+    return "SHOW FUNCTIONS lists those that there are; " + _IN_PYTHON.format(name.lower())
