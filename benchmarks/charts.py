@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 
@@ -28,26 +28,51 @@ class Style(NamedTuple):
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure: what is across, what is up, and its lines."""
+    """One figure: what is across, what is up, and its lines.
+
+    ``spreads`` has, for the same points, the least and the greatest of what was repeated.
+    """
 
     title: str
     across: str
     up: str
     lines: Lines
+    spreads: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+
+
+def extremes_text(lines: Lines, across: str) -> str:
+    """What to see in a chart: which line is lowest where, and which is highest."""
+    points = [(value, name, x) for name, found in lines.items() for x, value in found]
+    (_, low, low_x), (_, high, high_x) = min(points), max(points)
+    return f"least: {low} at {across} {low_x:g}; most: {high} at {high_x:g}"
 
 
 def draw(
     charts: Sequence[Chart], styles: Mapping[str, Style], title: str, path: Path, columns: int = 4
 ) -> None:
-    """A sheet of charts. Each begins at nothing, or is logarithmic if its values are far apart."""
+    """A sheet of charts with one legend below them.
+
+    Each begins at nothing, or is logarithmic if its values are far apart.
+    """
     rows = -(-len(charts) // columns)
-    sheet, panels = plt.subplots(rows, columns, figsize=(5 * columns, 4.5 * rows), squeeze=False)
+    sheet, panels = plt.subplots(
+        rows, columns, figsize=(5 * columns, 4.2 * rows + 0.8), squeeze=False, layout="constrained"
+    )
+    legend: dict[str, Any] = {}
     for panel in panels.flat[len(charts) :]:
         panel.axis("off")
     for chart, panel in zip(charts, panels.flat, strict=False):
         for name, points in chart.lines.items():
             colour, marker, line = styles[name]
-            panel.plot(*zip(*points, strict=True), line, color=colour, marker=marker, label=name)
+            legend[name] = panel.errorbar(
+                *zip(*points, strict=True),
+                yerr=_bars(points, chart.spreads.get(name)),
+                fmt=line,
+                color=colour,
+                marker=marker,
+                capsize=3,
+                elinewidth=1,
+            )
         panel.set(xlabel=chart.across, ylabel=chart.up, title=chart.title)
         values = [value for points in chart.lines.values() for _, value in points]
         if max(values) > 8 * min(values) > 0:
@@ -56,11 +81,25 @@ def draw(
             panel.set_ylim(0, 1.1 * max(values))
         panel.title.set_fontsize(10)
         panel.grid(visible=True, alpha=0.3)
-        panel.legend(fontsize=7, framealpha=0.4)
     sheet.suptitle(title)
-    sheet.tight_layout()
+    sheet.legend(
+        legend.values(), legend.keys(), loc="outside lower center", ncols=min(len(legend), 8)
+    )
     sheet.savefig(path, dpi=100)
     plt.close(sheet)
+
+
+def _bars(
+    points: Sequence[tuple[float, float]], spread: Sequence[tuple[float, float]] | None
+) -> list[list[float]] | None:
+    """How far bars go down and up from each point."""
+    if spread is None:
+        return None
+    ends = list(zip(points, spread, strict=True))
+    return [
+        [max(0.0, value - low) for (_, value), (low, _) in ends],
+        [max(0.0, high - value) for (_, value), (_, high) in ends],
+    ]
 
 
 def show(title: str, sources: Mapping[str, Lines]) -> None:

@@ -1,17 +1,20 @@
 """Indexes of records with lifetimes, taken through updates in turns, each answer compared.
 
 Records of 1,000 bytes with one of 100 keys and a lifetime spread evenly up to ``PERIODS`` update
-intervals. After a lifetime's worth of updates the indexes are full; those that follow are measured,
-each with a probe of one key and a scan of everything after it, as in the paper (4.1).
+intervals. Keys are drawn evenly, or by a power law with the coefficient one (4.3). After a
+lifetime's worth of updates the indexes are full; those that follow are measured, each with a probe
+of one key and a scan of everything after it, as in the paper (4.1). They make ``LAPS`` laps of as
+many updates: what the means (of probes and scans the medians) of laps differ by are the error bars.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +29,7 @@ TICKS = 1_000
 """Of an update interval."""
 SCHEMA = pa.schema([("key", pa.int32()), ("id", pa.int64()), ("text", pa.string())])
 PAYLOAD = RECORD - 4 - 8 - 8
+LAPS = 3
 
 
 @dataclass
@@ -54,9 +58,13 @@ def varying(rate: int, measured: int) -> tuple[int, ...]:
     return tuple(rates.astype(int).tolist())
 
 
-def batches(rates: Sequence[int], seed: int) -> Iterator[tuple[int, pa.Table, pa.Array]]:
+def batches(
+    rates: Sequence[int], seed: int, *, power_law: bool = False
+) -> Iterator[tuple[int, pa.Table, pa.Array]]:
     """(now, records, expiries) of each update."""
     rng = np.random.default_rng(seed)
+    odds = 1 / np.arange(1, KEYS + 1) if power_law else np.ones(KEYS)
+    odds /= odds.sum()
     text = rng.integers(32, 127, max(rates) * PAYLOAD, np.uint8)
     first = 0
     for number, rate in enumerate(rates, 1):
@@ -68,7 +76,7 @@ def batches(rates: Sequence[int], seed: int) -> Iterator[tuple[int, pa.Table, pa
         own = text[: rate * PAYLOAD].reshape(rate, PAYLOAD).copy()
         own[:, :8] = 65 + (ids[:, None] >> (4 * np.arange(8))) % 16
         texts = pa.StringArray.from_buffers(rate, pa.py_buffer(ends), pa.py_buffer(own.tobytes()))
-        keys = pa.array(rng.integers(0, KEYS, rate, np.int32))
+        keys = pa.array(rng.choice(KEYS, rate, p=odds).astype(np.int32))
         records = pa.table([keys, pa.array(ids), texts], schema=SCHEMA)
         lives = rng.integers(1, PERIODS * TICKS, rate, endpoint=True)
         yield now, records, pa.array(now + lives)
@@ -120,18 +128,25 @@ def ids(answer: pa.Table) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Contender:
-    """A grid and the rates at which its records come, update by update."""
+    """A grid, the rates at which its records come, update by update, and how keys are drawn."""
 
     grid: Grid
     rates: tuple[int, ...]
+    power_law: bool = False
+
+    @property
+    def feed(self) -> tuple[tuple[int, ...], bool]:
+        """What it has in common with others that are given the same records."""
+        return self.rates, self.power_law
 
 
 def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str, Lap]:
     """All indexes in turns, update by update; the last ``measured`` of them count."""
     laps = {name: Lap() for name in contenders}
-    feeds = {c.rates: batches(c.rates, seed) for c in contenders.values()}
-    plains = {rates: Plain() for rates in feeds}
-    updates = len(next(iter(feeds)))
+    kinds = {c.feed for c in contenders.values()}
+    feeds = {kind: batches(kind[0], seed, power_law=kind[1]) for kind in kinds}
+    plains = {kind: Plain() for kind in feeds}
+    updates = len(next(iter(feeds))[0])
     keys = np.random.default_rng(seed + 1).integers(0, KEYS, updates).tolist()
     with tempfile.TemporaryDirectory(prefix="windrow-lifetimes-") as home:
         indexes = {
@@ -146,17 +161,17 @@ def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str
             for number, (name, contender) in enumerate(contenders.items())
         }
         for number in range(updates):
-            given = {rates: next(feed) for rates, feed in feeds.items()}
-            for rates, (_, records, expiries) in given.items():
-                plains[rates].add(records, expiries)
+            given = {kind: next(feed) for kind, feed in feeds.items()}
+            for kind, (_, records, expiries) in given.items():
+                plains[kind].add(records, expiries)
             counts = number >= updates - measured
-            for name in _turn(list(contenders), number):
+            for name in turn(list(contenders), number):
                 contender, index = contenders[name], indexes[name]
                 index.disk.warm, before = counts, files_by_subindex(index)
-                update = timed_update(index, laps[name], given[contender.rates])
+                update = timed_update(index, laps[name], given[contender.feed])
                 if counts:
                     check_touched(name, contender.grid, before, index, update)
-                    query(name, index, laps[name], keys[number], plains[contender.rates])
+                    query(name, index, laps[name], keys[number], plains[contender.feed])
                 else:
                     laps[name] = Lap()
     return laps
@@ -193,7 +208,7 @@ def timed_update(index: LifetimeIndex, lap: Lap, given: tuple[int, pa.Table, pa.
     return update
 
 
-def _turn(names: list[str], number: int) -> list[str]:
+def turn(names: list[str], number: int) -> list[str]:
     """Everybody is first as often as anybody else."""
     at = number % len(names)
     return names[at:] + names[:at]
@@ -220,14 +235,25 @@ def query(name: str, index: LifetimeIndex, lap: Lap, key: int, plain: Plain) -> 
 
 
 def summary(lap: Lap) -> dict[str, float]:
+    """What was measured of an index; of times also the least and the greatest lap."""
     return {
         "update_ms": median(lap.update) * 1e3,
-        "mean_update_ms": float(np.mean(lap.update)) * 1e3,
+        **of_laps("mean_update_ms", lap.update, np.mean),
         "worst_update_ms": max(lap.update) * 1e3,
-        "probe_ms": median(lap.probe) * 1e3,
-        "scan_ms": median(lap.scan) * 1e3,
+        **of_laps("probe_ms", lap.probe, np.median),
+        **of_laps("scan_ms", lap.scan, np.median),
         "written_mb": float(np.mean(lap.written)) / 1e6,
         "touched": float(np.mean(lap.touched)),
         "runs": float(np.mean(lap.runs)),
         "stored_mb": float(np.mean(lap.stored)) / 1e6,
     }
+
+
+def of_laps(
+    name: str, seconds: Sequence[float], typical: Callable[[Sequence[float]], Any]
+) -> dict[str, float]:
+    """The typical one of all, and the least and the greatest of the laps' typical ones."""
+    laps = [part for part in np.array_split(np.asarray(seconds), LAPS) if len(part)]
+    each = [float(typical(part)) * 1e3 for part in laps]
+    whole = float(typical(seconds)) * 1e3
+    return {name: whole, f"{name}_least": min(each), f"{name}_most": max(each)}

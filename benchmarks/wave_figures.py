@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import charts
-from benchmarks.charts import Chart, Lines, Style
+from benchmarks.charts import Chart, Lines, Style, extremes_text
 from windrow.archive.advise.parameters import UpdateTechnique
 
 STYLES = {
@@ -18,8 +18,15 @@ STYLES = {
     "WATA": Style("tab:green", "D"),
     "RATA": Style("tab:orange", "x"),
 }
-UNITS = {"space": "megabytes", "transition": "seconds", "work": "seconds a day"}
-AXES = {"n": "constituents", "window": "days of the window", "factor": "times the data"}
+UNITS = {
+    "space": "megabytes at the switch to a new day",
+    "transition": "seconds until a new day is there",
+    "work": "seconds of work a day",
+}
+AXES = {"n": "n, constituents", "window": "W, days of the window", "factor": "times the data"}
+SYMBOLS = {"n": "n =", "window": "W =", "factor": "factor"}
+CLOCK, PROCESSOR = "clock", "processor"
+SOURCES = {CLOCK: "by the clock, cold", PROCESSOR: "processor time, warm", "": ""}
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,17 @@ FIGURES = (
     Figure(8, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "work", "window"),
     Figure(9, "SCAM", UpdateTechnique.SIMPLE_SHADOW, "work", "factor"),
 )
+Sources = Mapping[str, Lines]
+"""The lines of a figure by how time was told; of the model, and of space, under no name."""
 
 
-def draw(drawn: Mapping[Figure, Lines], title: str, path: Path) -> None:
-    sheet = [
-        Chart(str(figure), AXES[figure.over], UNITS[figure.what], lines)
-        for figure, lines in drawn.items()
-    ]
-    charts.draw(sheet, STYLES, title, path)
+def draw(drawn: Mapping[Figure, Sources], title: str, path: Path) -> None:
+    charts.draw(list(_charts(drawn)), STYLES, title, path)
+
+
+def _charts(drawn: Mapping[Figure, Sources]) -> Iterator[Chart]:
+    for figure, sources in drawn.items():
+        for source, lines in sources.items():
+            told = f" ({SOURCES[source]})" if source else ""
+            seen = extremes_text(lines, SYMBOLS[figure.over])
+            yield Chart(f"{figure}{told}\n{seen}", AXES[figure.over], UNITS[figure.what], lines)

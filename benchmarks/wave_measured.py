@@ -1,4 +1,9 @@
-"""Archives taken through a window of days, measured as the paper's cost model measures."""
+"""Archives taken through days, measured as the paper's cost model measures: on a disk.
+
+Before a day comes, and before every probe and scan that is timed, nothing of the archive is in
+memory (`benchmarks.cold_cache`), and what is written is synced before it counts as there. Beside
+the clock stands processor time, of probes and scans that find everything in memory.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,20 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from benchmarks.cold_cache import evict
 from benchmarks.wave_days import Data
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk, Written
 from windrow.archive.wave.reader import Reader
 from windrow.archive.wave.wave import TechniqueName
+
+COLD, ASKED_DAYS = 4, 2
+"""Probes that find nothing in memory, each; and the days, the last ones, on which queries run."""
 
 
 @dataclass(frozen=True)
@@ -29,24 +38,55 @@ class Setting:
     window: int
     n: int
 
+    def days(self) -> int:
+        """Days to be measured: after so many the next ones cost the same.
+
+        What is built anew or packed every day costs the same every day, if all constituents have
+        as many days, and so does everything where each day is a constituent. All else is taken
+        through a whole window.
+        """
+        rewritten = self.scheme == "REINDEX" or self.technique == "packed shadow"
+        alike = self.scheme in ("DEL", "REINDEX") and self.window % self.n == 0
+        same = (rewritten and alike) or self.n == self.window
+        return min(2, self.window) if same else self.window
+
+
+class Spent(NamedTuple):
+    """Seconds of the clock, with a cold cache, and of the processor."""
+
+    clock: float
+    processor: float
+
 
 @dataclass(frozen=True)
 class Measured:
-    """Averages over a window of days: processor seconds, megabytes.
+    """Averages over the measured days: seconds of the clock, megabytes.
 
     ``transition`` ends when the day can be queried, ``preparation`` is all other maintenance.
+    Those that begin with ``cpu_`` are processor time.
     """
 
     transition: float
     preparation: float
     probe: float
     scan: float
+    cpu_transition: float
+    cpu_preparation: float
+    cpu_probe: float
+    cpu_scan: float
     space: float
     transition_space: float
     written: float
 
-    def work(self, probes: float, scans: float) -> float:
-        return self.transition + self.preparation + probes * self.probe + scans * self.scan
+    def work(self, probes: float, scans: float) -> Spent:
+        """What a day takes with so many queries."""
+        return Spent(
+            self.transition + self.preparation + probes * self.probe + scans * self.scan,
+            self.cpu_transition
+            + self.cpu_preparation
+            + probes * self.cpu_probe
+            + scans * self.cpu_scan,
+        )
 
 
 class NotingDisk(Disk):
@@ -55,7 +95,7 @@ class NotingDisk(Disk):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.written = 0
-        self.published: list[float] = []
+        self.published: list[Spent] = []
 
     def write(self, name: str, fill: Callable[[Any], None]) -> Written:
         done = super().write(name, fill)
@@ -64,20 +104,24 @@ class NotingDisk(Disk):
 
     def link(self, name: str, new: str) -> None:
         super().link(name, new)
-        self.published.append(time.process_time())
+        self.published.append(now())
+
+
+def now() -> Spent:
+    return Spent(time.perf_counter(), time.process_time())
 
 
 def measured(data: Data, setting: Setting) -> Measured:
-    """Fill a window, move it on by its length, and check what it then answers."""
+    """Fill a window, move it on, and check what it then answers."""
     place = Path(tempfile.mkdtemp(prefix="windrow-wave-"))
     try:
-        return _run(data, setting, NotingDisk(place))
+        return _run(data, setting, NotingDisk(place), place)
     finally:
         shutil.rmtree(place)
 
 
-def _run(data: Data, setting: Setting, disk: NotingDisk) -> Measured:
-    window = setting.window
+def _run(data: Data, setting: Setting, disk: NotingDisk, place: Path) -> Measured:
+    window, days = setting.window, setting.days()
     archive = Archive.create(
         disk,
         data.days[1].schema,
@@ -90,58 +134,113 @@ def _run(data: Data, setting: Setting, disk: NotingDisk) -> Measured:
     archive.append_days({day: data.days[day] for day in range(1, window + 1)}, now=window)
     archive.vacuum()
     sums = dict.fromkeys(Measured.__annotations__, 0.0)
-    for day in range(window + 1, 2 * window + 1):
+    asked = min(ASKED_DAYS, days)
+    for day in range(window + 1, window + days + 1):
         resting, disk.written, disk.published = archive.stat().bytes, 0, []
-        begun = time.process_time()
+        evict(place)
+        begun = now()
         archive.append(day, data.days[day], now=day)
-        ended = time.process_time()
-        sums["transition"] += disk.published[0] - begun
-        sums["preparation"] += ended - disk.published[0]
+        ended, there = now(), disk.published[0]
+        sums["transition"] += there.clock - begun.clock
+        sums["preparation"] += ended.clock - there.clock
+        sums["cpu_transition"] += there.processor - begun.processor
+        sums["cpu_preparation"] += ended.processor - there.processor
         sums["written"] += disk.written / 1e6
         sums["transition_space"] += (resting + disk.written) / 1e6
         archive.vacuum()
         sums["space"] += archive.stat().bytes / 1e6
-        with archive.reader() as reader:
-            sums["probe"] += _lap(_probed, data, reader) / len(data.keys)
-            sums["scan"] += _lap(_scanned, data, reader, day)
-    _check(data, archive, window)
-    return Measured(**{name: value / window for name, value in sums.items()})
+        if day > window + days - asked:
+            with archive.reader() as reader:
+                _ask(data, reader, day, place, sums, days / asked)
+    _check(data, archive, days + 1, window + days)
+    return Measured(**{name: value / days for name, value in sums.items()})
 
 
-def _lap(what: Callable[..., object], *arguments: object) -> float:
+def _ask(
+    data: Data, reader: Reader, day: int, place: Path, sums: dict[str, float], share: float
+) -> None:
+    def probe(key: object) -> None:
+        reader.find(key)
+
+    spent = time_probes(data.keys, probe, lambda: evict(place))
+    sums["probe"] += share * spent.clock
+    sums["cpu_probe"] += share * spent.processor
+    spent = time_scan(lambda: _scanned(data, reader, day), lambda: evict(place))
+    sums["scan"] += share * spent.clock
+    sums["cpu_scan"] += share * spent.processor
+
+
+def time_probes(
+    keys: tuple[object, ...], probe: Callable[[object], object], cool: Callable[[], None]
+) -> Spent:
+    """A probe: the median of some that find nothing in memory, and processor time of all keys.
+
+    ``cool`` drops what is in memory.
+    """
+    for key in keys:
+        probe(key)
+    cold = []
+    for key in keys[:COLD]:
+        cool()
+        begun = time.perf_counter()
+        probe(key)
+        cold.append(time.perf_counter() - begun)
+    for key in keys:
+        probe(key)
     begun = time.process_time()
-    what(*arguments)
-    return time.process_time() - begun
+    for key in keys:
+        probe(key)
+    return Spent(float(np.median(cold)), (time.process_time() - begun) / len(keys))
 
 
-def _probed(data: Data, reader: Reader) -> None:
-    for key in data.keys:
-        reader.probe(key)
+def time_scan(scan: Callable[[], object], cool: Callable[[], None]) -> Spent:
+    scan()
+    cool()
+    begun = now()
+    scan()
+    cold = time.perf_counter() - begun.clock
+    begun = now()
+    scan()
+    return Spent(cold, time.process_time() - begun.processor)
 
 
 def _scanned(data: Data, reader: Reader, day: int) -> object:
-    first = day if data.newest else None
-    return _sum(reader.scan(first, first, columns=[data.summed]).column(0))
+    if data.by is not None:
+        return reader.totals(data.by, data.summed)
+    return look_at(reader.scan(day, day), data.summed)
 
 
-def _sum(column: pa.ChunkedArray) -> object:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return pc.sum(column).as_py()
+def look_at(rows: pa.Table, summed: tuple[str, ...]) -> tuple[int, ...]:
+    """Every byte of an answer, as who compares texts would; and sums."""
+    seen = 0
+    for column in rows.columns:
+        for chunk in column.chunks:
+            for buffer in chunk.buffers():
+                if buffer is not None:
+                    seen = max(seen, int(np.frombuffer(buffer, np.uint8).max(initial=0)))
+    totals = (int(rows.column(name).to_numpy().sum(dtype=np.int64)) for name in summed)
+    return seen, len(rows), *totals
 
 
-def _check(data: Data, archive: Archive, window: int) -> None:
+def _check(data: Data, archive: Archive, first: int, last: int) -> None:
     """The archive answers as the days themselves do."""
-    truth = data.records(window + 1, 2 * window)
+    truth = data.records(first, last)
     columns = truth.schema.names
     with archive.reader() as reader:
-        held = reader.scan(columns=columns)
+        held = reader.scan(columns=[*data.summed])
         assert held.num_rows == truth.num_rows, (archive.stat(), held.num_rows, truth.num_rows)
-        assert _sum(held.column(data.summed)) == _sum(truth.column(data.summed))
+        for name in data.summed:
+            assert _sum(held.column(name)) == _sum(truth.column(name)), name
         for key in data.keys[:5]:
             expected = data.having(truth, key)
-            found = reader.probe(key, columns=columns)
+            found = reader.probe(key, columns=columns, plain=True)
             assert _ordered(found) == _ordered(expected), (archive.stat(), key)
+
+
+def _sum(column: pa.ChunkedArray) -> int:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return int(column.to_numpy().sum(dtype=np.int64))
 
 
 def _ordered(rows: pa.Table) -> list[dict[str, object]]:

@@ -87,3 +87,18 @@ def test_totals_of_some_days_on_any_number_of_threads(reader, monkeypatch):
             assert reader.totals("kind", ["large"], 4, 5) == wanted
     finally:
         pa.set_cpu_count(before)
+
+
+def test_runs_that_were_merged_in_pieces_are_added_up_by_kernels_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("windrow.archive.runs.merge.PIECE", Threshold(900))
+    archive = Archive.create(tmp_path / "a", SCHEMA, "k", window=3, scheme="REINDEX", n=1)
+    archive.append_days({day: day_rows(day, 1_400) for day in (1, 2, 3)}, now=3)
+    archive.append(4, day_rows(4, 1_400), now=4)
+    with archive.reader() as reader:
+        if pa.types.is_dictionary(reader.schema.field("kind").type):  # not where all is least
+            monkeypatch.delattr("windrow.archive.versions.pinned_reader.add_table")
+        ((run, only),) = reader._live(None, None)
+        assert len(run.entries.map_scan(reader.schema, only)) > 1
+        for days in ((None, None), (3, 4)):
+            wanted = added_up(reader.scan(*days, columns=["kind", "large"]), "kind", ["large"])
+            assert reader.totals("kind", ["large"], *days) == wanted

@@ -351,6 +351,13 @@ class Pages:
             self._say(mmap.MADV_NORMAL, 0)
         self.scattered = False
 
+    def read_soon(self, part: pa.Buffer) -> None:
+        """Have a part of the file read in one go, and the rest still a little here and there."""
+        start = (part.address - self.buffer.address) // mmap.PAGESIZE * mmap.PAGESIZE
+        stop = part.address + part.size - self.buffer.address
+        if self.scattered and 0 <= start < stop <= self.buffer.size:
+            _advise(self.buffer.address + start, stop - start, mmap.MADV_WILLNEED)
+
     def read_end(self, size: int) -> None:
         """Have the last ``size`` bytes read in one go."""
         if self.scattered:

@@ -173,21 +173,40 @@ class ArrowEntries:
         return convert_batches(found, schema) if view.convert else found
 
     def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
-        view = self._view(schema)
-        if view.convert or len(self.batches) > 1:
+        if len(self.batches) > 1:
             return None
-        batch = view.batches[0]
-        if only is ALL:
-            return Mapped(batch, view.sheets[0], None)
-        bounds = self._bounds(only)
-        if bounds is None:
+        found = self._map(schema, only)
+        return found[0] if found else None
+
+    def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+        found = self._map(schema, only)
+        for mapped in found or ():
+            for column in mapped.batch.columns:
+                for buffer in column.buffers():
+                    if buffer is not None:
+                        self._pages.read_soon(buffer)
+        return found
+
+    def _map(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+        view, bounds = self._view(schema), None
+        if view.convert:
             return None
-        columns = [*batch.columns, *(self.batches[0].column(name) for name in self._stamp_names)]
-        stamps, (low, high) = self._stamps[0], bounds
-        form = FORMS[stamps.dtype]
-        least, greatest = (-GREATEST if low is None else low), (GREATEST if high is None else high)
-        where = int(stamps.ctypes.data), form, least, greatest
-        return Mapped(batch, Sheet(self._blocks, columns), where)
+        if only is not ALL:
+            bounds = self._bounds(only)
+            if bounds is None:
+                return None
+        found = []
+        for place, batch in enumerate(view.batches):
+            if bounds is None:
+                found.append(Mapped(batch, view.sheets[place], None))
+                continue
+            stamped = (self.batches[place].column(name) for name in self._stamp_names)
+            stamps, (low, high) = self._stamps[place], bounds
+            least = -GREATEST if low is None else low
+            greatest = GREATEST if high is None else high
+            where = int(stamps.ctypes.data), FORMS[stamps.dtype], least, greatest
+            found.append(Mapped(batch, Sheet(self._blocks, [*batch.columns, *stamped]), where))
+        return found
 
     def plain(self, start: int, stop: int) -> pa.Table:
         schema = self.batches[0].schema

@@ -36,7 +36,7 @@ ALL = Only()
 
 @dataclass(frozen=True)
 class Mapped:
-    """Every bucket of a run is a slice of one ``batch``, whose blocks the ``sheet`` knows.
+    """Buckets of a run are slices of one ``batch``, whose blocks the ``sheet`` knows.
 
     Of a bucket those rows count whose stamps are within [low, high): ``stamps`` is where they are
     and how they are held (``search.py``), and the two bounds; None if all rows count.
@@ -61,6 +61,9 @@ class Entries(Protocol):
 
     def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
         """How kernels have any bucket, if all of them can be had in the same way."""
+
+    def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+        """How kernels have all rows, batch by batch, if they can; these columns are read ahead."""
 
     def piece(
         self, start: int, stop: int, schema: pa.Schema, only: Only

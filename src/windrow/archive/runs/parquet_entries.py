@@ -110,6 +110,9 @@ class ParquetEntries:
     def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
         return None
 
+    def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+        return None
+
     def rows(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         if start >= stop:
             return []

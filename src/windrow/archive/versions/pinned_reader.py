@@ -211,12 +211,13 @@ class PinnedReader(ABC):
         columns = list(dict.fromkeys([by, *sums]))
         schema, parts = self._columns(columns), []
         for run, only in self._live(t1, t2):
-            mapping = run.entries.map_rows(schema, only)
-            part = None if mapping is None else add_run(mapping, by, sums)
-            if part is None:
+            mapped = run.entries.map_scan(schema, only)
+            found = [add_run(one, by, sums) for one in mapped or ()]
+            added = [part for part in found if part is not None]
+            if mapped is None or len(added) < len(mapped):
                 table = pa.Table.from_batches(self._rows(run, schema, only), schema)
-                part = add_table(table, by, sums)
-            parts.append(part)
+                added = [add_table(table, by, sums)]
+            parts += added
         return merge_totals(parts)
 
     def batches(
