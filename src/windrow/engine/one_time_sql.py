@@ -71,7 +71,12 @@ def answer_sql(
             columns = [name for table in tables.values() for name in table.column_names]
             remedy = unquoted_words(connection, sql, columns) or remedy
             raise InputError(where="SQL", found=str(error).strip(), remedy=remedy) from error
-    return answer.replace_schema_metadata({INSTANTS: json.dumps(instants)})
+    return answer.replace_schema_metadata(instants_as_metadata(instants))
+
+
+def instants_as_metadata(instants: Mapping[str, int | None]) -> dict[bytes | str, bytes | str]:
+    """What the schema of an answer says of its tables."""
+    return {INSTANTS: json.dumps(instants)}
 
 
 def check_statement(connection: duckdb.DuckDBPyConnection, sql: str) -> None:

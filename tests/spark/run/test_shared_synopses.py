@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from pathlib import Path
@@ -162,6 +163,15 @@ def test_queries_that_are_new_to_a_checkpoint_join_the_group(spark, tmp_path, st
     assert expected_totals <= Counter(row["t"] for row in answer)
     with pytest.raises(InputError, match="a window of tuples that a running query holds"):
         query_checkpoint(tmp_path / "checkpoint", "SELECT * FROM a [RANGE 20]")
+    once = "SELECT k, SUM(v) AS t FROM a [RANGE 40 SLIDE 40] WHERE v < 10 GROUP BY k"
+    asked = script(tmp_path, "asked", {"once": (once, "parquet")})
+    run_embedded(asked)
+    last = report.queries[0].now
+    table = query_checkpoint(tmp_path / "checkpoint", once)
+    rows = Counter(repr(tuple(row.values())) for row in table.to_pylist())
+    assert rows == answers(net_changes(asked, "once"), range(last + 1))[last] != Counter()
+    instants = json.loads(table.schema.metadata[b"windrow.instants"])
+    assert instants == {"a [range 40 slide 40]": last // 40 * 40}
 
 
 @pytest.mark.slow

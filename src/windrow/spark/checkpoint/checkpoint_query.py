@@ -17,16 +17,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.core.errors import InputError, StateError
+from windrow.core.errors import InputError, NotHeldError, StateError
 from windrow.core.file_formats import FORMATS
 from windrow.engine.live_windows import LiveWindow
-from windrow.engine.one_time_sql import answer_sql
+from windrow.engine.one_time_sql import answer_sql, instants_as_metadata
 from windrow.engine.sql_tables import (
     Request,
     choose_windows,
     read_request,
     summaries_or_error,
 )
+from windrow.engine.synopsis_answers import query_in
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
     Catalog,
@@ -56,6 +57,7 @@ from windrow.spark.checkpoint.saved_windows import (
     SavedJob,
     missed_by,
     newest_version,
+    probe_saved_synopses,
     saved_shared_summaries,
     saved_summaries,
     saved_windows,
@@ -107,7 +109,12 @@ class CheckpointTables:
         instants: dict[str, int | None] = {}
         for name, query in queries.items():
             tables[name], instants[name] = self._answer_of(query)
-        chosen = choose_windows(request, catalog, list(self._windows(request)))
+        try:
+            chosen = choose_windows(request, catalog, list(self._windows(request)))
+        except NotHeldError:
+            if (probed := self._from_synopses(sql, request)) is None:
+                raise
+            return probed
         for name, source in chosen.items():
             tables[name], instants[name] = source.take()(), source.now
         declared = {query.name.lower(): query for query in catalog.queries}
@@ -176,6 +183,28 @@ class CheckpointTables:
                 if saved is not None:
                     yield from saved_windows(saved, place.home.state, place.version, wanted)
 
+    def _from_synopses(self, sql: str, request: Request) -> pa.Table | None:
+        """The answer of an aggregate that synopses hold, if all of the text is one."""
+        query = query_in(sql, self._record.catalog) if len(request.windows) == 1 else None
+        groups = {group.directory: group for group in self._groups.values()}
+        for group in groups.values() if query is not None else ():
+            assert query is not None
+            place = self._place(group.directory.name)
+            if place is None or not isinstance(group.shared, SharedSynopses):
+                continue
+            job = self._shared_job(group.directory.name, group, place)
+            state, version = place.home.state, place.version
+            found = probe_saved_synopses(job, state, version, group.shared, query)
+            if found is not None:
+                (name,) = request.windows
+                return found[0].replace_schema_metadata(instants_as_metadata({name: found[1]}))
+        return None
+
+    def _shared_job(self, name: str, group: Group, place: _Place) -> SavedJob:
+        """Queries that share synopses, as the one job that they are."""
+        stages = cut_into_stages(group.declaration.plan, self._record.strategy)
+        return SavedJob(name, place.number, stages, self._record.strategy, {})
+
     def _summaries(self, query: QueryDeclaration) -> Callable[[], pa.Table] | None:
         group = self._groups.get(query.name)
         if group is not None and isinstance(group.shared, SharedSynopses):
@@ -194,8 +223,7 @@ class CheckpointTables:
         place = self._place(group.directory.name)
         if place is None:
             return None
-        stages = cut_into_stages(group.declaration.plan, self._record.strategy)
-        job = SavedJob(query.name, place.number, stages, self._record.strategy, {})
+        job = self._shared_job(query.name, group, place)
         number = next(n for n, member in group.members.items() if member.name == query.name)
         state, version = place.home.state, place.version
         return saved_shared_summaries(job, state, version, shared, number, query)
