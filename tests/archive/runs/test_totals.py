@@ -78,7 +78,7 @@ def test_totals_are_those_of_the_rows(reader):
 
 
 def test_totals_of_some_days_on_any_number_of_threads(reader, monkeypatch):
-    monkeypatch.setattr("windrow.archive.runs.totals.PIECE", Threshold(100))
+    monkeypatch.setattr("windrow.archive.runs.totals.PIECE", Threshold(100, least=1))
     wanted = added_up(reader.scan(4, 5, columns=["kind", "large"]), "kind", ["large"])
     before = pa.cpu_count()
     try:

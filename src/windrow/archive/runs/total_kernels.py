@@ -50,15 +50,14 @@ def place_groups(at, width, start, stamps_at, form, low, high, counts, groups): 
         counts[i & (LANES - 1), groups[i]] += 1
 
 
-@kernel(void, int64, int64, int64, int64, ints, ints, boolean, grid_out, grid_out)
-def add_values(at, width, form, start, values, groups, small, low, high):  # type: ignore[no-untyped-def]
+@kernel(void, int64, int64, int64, ints, boolean, int64, ints, ints_out, grid_out, grid_out)
+def add_values(at, width, form, values, small, start, groups, read, low, high):  # type: ignore[no-untyped-def]
     """Adds the values of rows from ``start`` on to the sums of their groups; of a dictionary they
     are ``values``, which codes of some ``width`` stand for. Values that are not ``small`` are added
-    in halves.
+    in halves. ``read`` is room for values.
     """
-    read = np.empty(len(groups), np.int64)
     if width:
-        _read_codes(at, width, start, read)
+        _read_codes(at, width, start, read[: len(groups)])
         for i in range(len(groups)):
             read[i] = values[read[i]]
     else:

@@ -2,14 +2,16 @@
 
 A column that repeats is stored as codes, so a run is gone through once by kernels that add up by
 code, in pieces that stay near the processor; only the totals of runs are put together by value. The
-pieces are shared among as many threads as Arrow has. What is not so stored (no codes, NULLs, values
-that are not integers) is added up by Arrow.
+rows of all runs are shared among as many threads as Arrow has. What is not so stored (no codes,
+NULLs, values that are not integers) is added up by Arrow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,18 +25,51 @@ from windrow.archive.runs.search import FORMS, UINT64
 from windrow.columns.arrays import Int64s, numpy_view
 from windrow.core.thresholds import Threshold
 
-PIECE = Threshold(65_536, least=1)
-"""Rows of a piece: their groups take half a megabyte."""
+PIECE = Threshold(16_384, least=1)
+"""Rows of a piece: their groups and their values take a quarter of a megabyte."""
 _HALF = 32
 _LANES = 4
 _SMALL = 2**31
 """Values below this can be added 2^32 times."""
 _kernels = Kernels("windrow.archive.runs.total_kernels")
 Totals = dict[Any, list[Any]]
+_Values = tuple[int, int, int, Int64s, bool]
+"""Where integers are: an address, the width of codes, how they are held, what codes mean, and
+whether all are small."""
 
 
-def add_run(mapped: Mapped, by: str, sums: Sequence[str]) -> Totals | None:
-    """The totals of one run by the values of a column; None if kernels cannot add it up."""
+@dataclass(frozen=True)
+class RunColumns:
+    """What kernels add up of one run: where codes and values are, and how stamps are looked at.
+
+    All addresses are in ``mapped``, which is kept for as long.
+    """
+
+    mapped: Mapped
+    names: pa.Array
+    rows: int
+    codes: tuple[int, int]
+    stamps: tuple[int, int, int, int]
+    values: list[_Values]
+
+    def add(self, first: int, last: int) -> Int64s:
+        """Counts and halves of sums by code, of the rows from ``first`` up to ``last``."""
+        step, shape = PIECE.value, (_LANES, len(self.names) + 1)
+        counts, places = np.zeros(shape, np.int64), np.empty(min(step, last - first), np.int64)
+        read = np.empty_like(places)
+        low = [np.zeros(shape, np.int64) for _ in self.values]
+        high = [np.zeros(shape, np.int64) for _ in self.values]
+        for start in range(first, last, step):
+            here = places[: min(start + step, last) - start]
+            _kernels.place_groups(*self.codes, start, *self.stamps, counts, here)
+            for column, lower, upper in zip(self.values, low, high, strict=True):
+                _kernels.add_values(*column, start, here, read, lower, upper)
+        halves = (part.sum(0) for pair in zip(high, low, strict=True) for part in pair)
+        return np.stack([counts.sum(0), *halves])[:, :-1]
+
+
+def columns_to_add(mapped: Mapped, by: str, sums: Sequence[str]) -> RunColumns | None:
+    """A run by the values of a column; None if kernels cannot add it up."""
     groups = mapped.batch.column(by)
     columns = [_values(mapped.batch.column(name)) for name in sums]
     readable = [column for column in columns if column is not None]
@@ -42,37 +77,39 @@ def add_run(mapped: Mapped, by: str, sums: Sequence[str]) -> Totals | None:
         return None
     if len(readable) < len(columns):
         return None
-    rows, step = len(groups), PIECE.value
-    mapped.sheet.check(0, rows)
-    parts = [(start, min(start + step, rows)) for start in range(0, rows, step)]
-    width, at = groups.indices.type.bit_width // 8, address_of(groups.indices.buffers()[1])
+    mapped.sheet.check(0, len(groups))
+    codes = address_of(groups.indices.buffers()[1]), groups.indices.type.bit_width // 8
     stamps = mapped.stamps or (0, 0, 0, 0)
-    count = len(groups.dictionary)
+    return RunColumns(mapped, groups.dictionary, len(groups), codes, stamps, readable)
 
-    def add_pieces(own: list[tuple[int, int]]) -> Int64s:
-        shape = _LANES, count + 1
-        counts, places = np.zeros(shape, np.int64), np.empty(step, np.int64)
-        low = [np.zeros(shape, np.int64) for _ in sums]
-        high = [np.zeros(shape, np.int64) for _ in sums]
-        for start, stop in own:
-            here = places[: stop - start]
-            _kernels.place_groups(at, width, start, *stamps, counts, here)
-            for (address, code_width, form, values, small), lower, upper in zip(
-                readable, low, high, strict=True
-            ):
-                _kernels.add_values(
-                    address, code_width, form, start, values, here, small, lower, upper
-                )
-        halves = (part.sum(0) for pair in zip(high, low, strict=True) for part in pair)
-        return np.stack([counts.sum(0), *halves])[:, :count]
 
-    threads = min(pa.cpu_count(), len(parts))
+def add_runs(runs: Sequence[RunColumns]) -> list[Totals]:
+    """The totals of each of several runs. A thread has as many rows as any other, of all runs
+    together, so that none waits for another before the end.
+    """
+    ends = np.cumsum([0, *(run.rows for run in runs)]).tolist()
+    threads = max(1, min(pa.cpu_count(), -(-ends[-1] // PIECE.value)))
+    cuts = [ends[-1] * i // threads for i in range(threads + 1)]
+
+    def add(share: tuple[int, int]) -> list[tuple[int, Int64s]]:
+        own = []
+        for number, (begin, run) in enumerate(zip(ends, runs, strict=False)):
+            first, last = max(share[0] - begin, 0), min(share[1] - begin, run.rows)
+            if first < last:
+                own.append((number, run.add(first, last)))
+        return own
+
+    shares = list(pairwise(cuts))
     if threads > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(add_pieces, (parts[i::threads] for i in range(threads))))
+        with ThreadPoolExecutor(threads - 1) as pool:
+            others = pool.map(add, shares[1:])
+            found = [add(shares[0]), *others]
     else:
-        found = [add_pieces(parts)]
-    return _by_value(groups.dictionary.to_pylist(), found)
+        found = [add(share) for share in shares]
+    parts: list[list[Int64s]] = [[] for _ in runs]
+    for number, part in chain.from_iterable(found):
+        parts[number].append(part)
+    return [_by_value(run.names.to_pylist(), own) for run, own in zip(runs, parts, strict=True)]
 
 
 def merge_totals(parts: Sequence[Totals]) -> dict[Any, tuple[Any, ...]]:
@@ -102,10 +139,8 @@ def _by_value(names: list[Any], found: list[Int64s]) -> Totals:
     return totals
 
 
-def _values(column: pa.Array) -> tuple[int, int, int, Int64s, bool] | None:
-    """Where integers are: an address, the width of codes, how they are held, what codes mean, and
-    whether all are small.
-    """
+def _values(column: pa.Array) -> _Values | None:
+    """Where the integers of a column are; None if it has others, or NULLs."""
     none = np.zeros(0, np.int64)
     if column.null_count or column.offset:
         return None

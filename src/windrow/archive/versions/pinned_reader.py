@@ -30,7 +30,13 @@ from windrow.archive.runs.probe_plan import ProbePlan
 from windrow.archive.runs.run import Only, Run
 from windrow.archive.runs.run_directory import Finder
 from windrow.archive.runs.stored_rows import StoredRows, StoredTable
-from windrow.archive.runs.totals import add_run, add_table, merge_totals
+from windrow.archive.runs.totals import (
+    RunColumns,
+    add_runs,
+    add_table,
+    columns_to_add,
+    merge_totals,
+)
 from windrow.archive.versions.versions import Lease
 from windrow.core.thresholds import Threshold
 
@@ -210,15 +216,17 @@ class PinnedReader(ABC):
         """
         columns = list(dict.fromkeys([by, *sums]))
         schema, parts = self._columns(columns), []
+        runs: list[RunColumns] = []
         for run, only in self._live(t1, t2):
             mapped = run.entries.map_scan(schema, only)
-            found = [add_run(one, by, sums) for one in mapped or ()]
-            added = [part for part in found if part is not None]
-            if mapped is None or len(added) < len(mapped):
+            found = [columns_to_add(one, by, sums) for one in mapped or ()]
+            addable = [one for one in found if one is not None]
+            if mapped is None or len(addable) < len(mapped):
                 table = pa.Table.from_batches(self._rows(run, schema, only), schema)
-                added = [add_table(table, by, sums)]
-            parts += added
-        return merge_totals(parts)
+                parts.append(add_table(table, by, sums))
+            else:
+                runs += addable
+        return merge_totals([*parts, *add_runs(runs)])
 
     def batches(
         self, t1: int | None = None, t2: int | None = None, *, columns: Sequence[str] | None = None
