@@ -46,7 +46,7 @@ class Sizes:
     ticks: int = 100_000
 
 
-QUICK = Sizes(20_000, 10_000, ((0.0001, 0.001), (0.001, 0.001)), 1, 100_000, 1_000, 20_000)
+QUICK = Sizes(20_000, 10_000, ((0.0001, 0.001), (0.001, 0.001)), 3, 100_000, 1_000, 20_000)
 JOIN = """
     SELECT ticks.row, desk.id FROM ticks JOIN desk
     ON ticks.symbol = desk.symbol AND ticks.price BETWEEN desk.price_min AND desk.price_max
@@ -109,6 +109,7 @@ def measure(shares: tuple[float, float], sizes: Sizes) -> dict[str, Any]:
     ends = dict(zip(("a_min", "b_min", "a_max", "b_max"), map(pa.array, lows + highs), strict=True))
     ours.add({"id": pa.array(np.arange(sizes.subscriptions)), **ends})
     columns = [pa.array(values) for values in points]
+    ours.hits([column.slice(0, 100) for column in columns])  # as warm
     times: dict[str, list[float]] = {"checking": [], "counting": []}
     for _ in range(sizes.rounds):
         began = time.process_time()

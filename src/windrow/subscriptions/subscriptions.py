@@ -33,7 +33,7 @@ from windrow.subscriptions.entry_store import EntryStore
 from windrow.subscriptions.predicates import Id, Kind
 from windrow.subscriptions.values import Keys
 
-CANDIDATE_ROWS = Threshold(1 << 14, least=1)
+CANDIDATE_ROWS = Threshold(1 << 11, least=1)
 """Rows whose candidates are looked at together if some have to be checked."""
 
 
