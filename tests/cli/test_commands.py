@@ -195,9 +195,21 @@ def test_bad_rows_and_late_rows_go_to_the_quarantine_and_are_counted(here):
     found = run_embedded("calls.cql", "--quarantine", "bad")
     assert found.exit_code == 0, found.output
     assert "busy: 2 rows quarantined in bad, 1 late" in found.stdout
+    assert "quarantined, for example: calls.csv, row " in found.stderr
     kept = "\n".join(p.read_text() for p in (here / "bad").rglob("*") if p.is_file())
     assert "4,ann,many" in kept
     assert "2,bob,7" in kept
+
+
+def test_a_reason_of_each_stream_is_said_unless_it_is_of_an_earlier_run(here):
+    (here / "calls.csv").write_text(ROWS + "9,bob,1\n4,[ann],many\n")
+    (here / "quarantine" / "old").mkdir(parents=True)
+    page = here / "quarantine" / "old" / "a.jsonl"
+    page.write_text('{"file": "old.csv", "row": 1, "reason": "bad", "text": ""}')
+    os.utime(page, (1, 1))
+    said = run_embedded("calls.cql").stderr
+    assert "for example: calls.csv, row 5: column seconds: expected INT, found 'many'\n" in said
+    assert "old.csv" not in said
 
 
 def test_a_query_whose_whole_input_was_put_aside_is_warned_of(here):

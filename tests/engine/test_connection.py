@@ -306,6 +306,12 @@ def test_what_is_no_text_is_no_script(script: Any) -> None:
             call(script)
 
 
+def test_a_strategy_is_named_as_explain_names_it() -> None:
+    db = windrow.connect(strategy="NT")
+    db.execute("CREATE STREAM s (ts BIGINT)")
+    assert "strategy NT" in db.explain("SELECT ts FROM s [NOW]")
+
+
 def test_explain_takes_the_name_of_a_query() -> None:
     db = windrow.connect()
     db.execute('CREATE STREAM s (ts BIGINT); CREATE QUERY "Of ""s""" AS SELECT ts FROM s [NOW];')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from rich.text import Text
 
 from windrow.cli.console import instant
 from windrow.columns.text_forms import plain_values
+from windrow.core.paths import is_object_url
 from windrow.engine.progress import QueryReport, Report
 from windrow.streams.quarantine import Quarantine
 from windrow.tables.fit import is_number
@@ -86,6 +89,24 @@ def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
             f"the reasons are in {place or quarantine}",
             style="bold yellow",
         )
+
+
+def print_reasons(report: Report, console: Console, quarantine: Path, since: int) -> None:
+    """Why a row of each stream was put aside: the last in its newest file, if it is of this run,
+    which began at ``since``, in nanoseconds since 1970."""
+    if not any(query.quarantined for query in report.queries) or is_object_url(quarantine):
+        return
+    kept = Quarantine(quarantine)
+    for stream in kept.streams:
+        page, written = next(iter(kept.pages(stream)), (None, None))
+        if page is None or written is None or written.time < since:
+            continue
+        *_, last = page.read_text(encoding="utf-8").splitlines() or [""]
+        with suppress(json.JSONDecodeError, KeyError):
+            found = json.loads(last)
+            row = "" if found["row"] is None else f", row {found['row']}"
+            words = f"quarantined, for example: {found['file']}{row}: {found['reason']}"
+            console.print(words, style="yellow", markup=False, highlight=False)
 
 
 def near(path: Path) -> Path:

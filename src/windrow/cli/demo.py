@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -57,7 +58,8 @@ def demo(
             directory / QUARANTINE, runner, master, _checkpoint(directory, master), once=True,
             verbose=verbose, overwrite=again, conf=tuple(conf), py_files=tuple(py_files),
         )  # fmt: skip
-        finish(execute(catalog, settings), settings)
+        began = time.time_ns()
+        finish(execute(catalog, settings), settings, began)
 
 
 def _checkpoint(directory: Path, master: str | None) -> Path | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from windrow.cli.answers import print_report, warn_of_unused
+from windrow.cli.answers import print_reasons, print_report, warn_of_unused
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import INTERRUPTED, errors_in_words
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
@@ -125,7 +126,8 @@ def run(
         print_listings(compiled.listings)
         print_plans(compiled, compiled.explains, strategy)
         if compiled.queries or compiled.catalog.archives:
-            finish(execute(compiled.catalog, settings), settings)
+            began = time.time_ns()
+            finish(execute(compiled.catalog, settings), settings, began)
 
 
 def default_quarantine(checkpoint: Path | None) -> Path:
@@ -153,8 +155,10 @@ def observe_streams(compiled: Compiled, settings: Settings) -> StreamStatistics 
     return None if is_object_url(checkpoint) else keep_statistics(checkpoint, observe)
 
 
-def finish(outcome: Outcome, settings: Settings) -> None:
+def finish(outcome: Outcome, settings: Settings, began: int) -> None:
+    """Print what came of a run that began so many nanoseconds after 1970."""
     print_report(outcome.report, out(), settings.quarantine)
+    print_reasons(outcome.report, err(), settings.quarantine, began)
     warn_of_unused(outcome.report, err(), settings.quarantine)
     if outcome.stopped:
         files = any(q.destination and q.waiting is None for q in outcome.report.queries)

@@ -60,7 +60,7 @@ class Strategy(Enum):
     def from_name(cls, name: str | Strategy) -> Strategy:
         """The strategy that is called so."""
         try:
-            return cls(name)
+            return cls(name.lower() if isinstance(name, str) else name)
         except ValueError:
             raise InputError(
                 where="strategy",
