@@ -56,6 +56,12 @@ QUERIES = {
     "WHERE ARRAY[s.k, 1] = ARRAY[r.k, 1]",
     "array_distinct": "SELECT DISTINCT [n, 'z'] FROM s [RANGE 5 SECONDS]",
     "struct_distinct": "SELECT DISTINCT {'k': k, 'a': [a]} FROM s [ROWS 6]",
+    "unnest": "SELECT k, t.u, n FROM s [RANGE 6 SECONDS], UNNEST([a, k, NULL]) AS t(u) WHERE a > 0",
+    "unnest_strict": "SELECT k, u, o FROM s [ROWS 7] "
+    "CROSS JOIN UNNEST(CASE WHEN k > 1 THEN [n, 'z'] END) WITH ORDINALITY AS t(u, o)",
+    "unnest_outer": "SELECT u, COUNT(*) FROM s [RANGE 6 SECONDS] "
+    "LEFT JOIN UNNEST(CASE WHEN k > 1 THEN [a, k] END) AS t(u) ON TRUE GROUP BY u",
+    "unnest_unbounded": "SELECT k, UNNEST([n, 'z']) FROM s",
     "unbounded": "SELECT k, a FROM s [UNBOUNDED] WHERE a > 0",
     "now": "SELECT k FROM s [NOW]",
     "slide": "SELECT k, n FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS]",

@@ -17,10 +17,10 @@ History = dict[int, Bag]
 
 def canonical(value: Any) -> Any:
     """A value that equals what SQL calls equal: one NaN, one zero, 12 digits of a float."""
-    if isinstance(value, list):
-        return ("ARRAY", *map(canonical, value))
+    if isinstance(value, list | tuple):
+        return tuple(map(canonical, value))
     if isinstance(value, dict):
-        return ("STRUCT", *((name, canonical(value[name])) for name in sorted(value)))
+        return tuple(canonical(value[name]) for name in sorted(value))
     if not isinstance(value, float):
         return value
     if math.isnan(value):

@@ -136,6 +136,33 @@ class Top:
 
 
 @dataclass(frozen=True)
+class Unnest:
+    """UNNEST of an array of the last source, as ``U.u``; its places are ``U.o``."""
+
+    array: Expr
+    outer: bool = False
+
+    @property
+    def columns(self) -> list[Expr]:
+        value = Expr("U.u", "U.u", self.array.element)
+        return [value] if self.outer else [value, Expr("U.o", "U.o", "BIGINT")]
+
+    @property
+    def cql(self) -> str:
+        if self.outer:
+            return f" LEFT JOIN UNNEST({self.array.cql}) AS U(u) ON TRUE"
+        return f", UNNEST({self.array.cql}) WITH ORDINALITY AS U(u, o)"
+
+    @property
+    def sql(self) -> str:
+        array = self.array.sql
+        if self.outer:
+            return f" LEFT JOIN LATERAL (SELECT UNNEST({array}) AS u) AS U ON TRUE"
+        both = f"UNNEST({array}) AS u, UNNEST(range(1, len({array}) + 1)) AS o"
+        return f", LATERAL (SELECT {both}) AS U"
+
+
+@dataclass(frozen=True)
 class Select:
     """A block; it aggregates if ``grouped``, with or without keys.
 
@@ -154,6 +181,7 @@ class Select:
     internal: bool = False
     looks_back: bool = False
     """Whether a LAG is among its items."""
+    unnest: Unnest | None = None
     option: str = ""
     """How its joins find partners; CQL only, since it changes no answer."""
 
@@ -176,7 +204,8 @@ class Select:
         return (
             len(self.sources) == 1
             and isinstance(self.sources[0].window, Unbounded)
-            and not (self.grouped or self.distinct or self.negations or self.top or self.looks_back)
+            and not (self.grouped or self.distinct or self.negations or self.top)
+            and not (self.looks_back or self.unnest)
         )
 
     @property
@@ -184,7 +213,9 @@ class Select:
         parts = [
             "SELECT DISTINCT" if self.distinct else "SELECT",
             ", ".join(f"{item.expr.cql} AS {item.name}" for item in self.items),
-            "FROM " + ", ".join(source.text(internal=self.internal) for source in self.sources),
+            "FROM "
+            + ", ".join(source.text(internal=self.internal) for source in self.sources)
+            + (self.unnest.cql if self.unnest else ""),
         ]
         conditions = [self.where.cql] if self.where else []
         conditions += [negation.cql for negation in self.negations]

@@ -279,7 +279,7 @@ def written(
     parts = [
         "SELECT DISTINCT" if select.distinct else "SELECT",
         ", ".join([*before, *(f"{i.expr.sql} AS {i.name}" for i in select.items)]),
-        "FROM " + ", ".join(tables),
+        "FROM " + ", ".join(tables) + (select.unnest.sql if select.unnest else ""),
     ]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))

@@ -23,6 +23,7 @@ from tests.oracle.blocks import (
     Select,
     Source,
     Top,
+    Unnest,
 )
 from tests.oracle.conditions import aggregates, columns_of, joins, predicates, scalars
 from tests.oracle.expressions import COUNT_ALL, Expr, all_of, column, compare, number
@@ -194,6 +195,11 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
         )
     elif not any(s.nrr for s in froms) and draw(st.integers(0, 4)) == 0:
         block = replace(block, negations=(draw(negations(columns, names)),))
+    arrays = [c for c in scopes[-1] if c.type.startswith("ARRAY")]
+    if arrays and not (block.internal or block.mixed) and draw(st.booleans()):
+        outer = draw(st.integers(0, 2)) == 0
+        block = replace(block, unnest=Unnest(draw(st.sampled_from(arrays)), outer))
+        columns = [*columns, *block.unnest.columns * 2]
     return draw(shaped(block, columns))
 
 
@@ -219,6 +225,8 @@ def mixed_selects(draw: st.DrawFn, names: list[Named]) -> Select:
 def bounded_windows(block: Select) -> bool:
     """Whether window_start() and window_end() may be asked for."""
     if len(block.sources) > 1 or block.internal or block.mixed or block.negations:
+        return False
+    if block.unnest is not None:
         return False
     (source,) = block.sources
     sliding = isinstance(source.window, Range) and source.window.slide is not None
@@ -387,7 +395,9 @@ def productive(body: Body) -> bool:
     if isinstance(body, Combined):
         return body.operator != "EXCEPT ALL" and all(productive(branch) for branch in body.branches)
     made_new = body.distinct or body.negations or body.top or body.internal or body.looks_back
-    return not made_new and all(source.nrr or source.window is not None for source in body.sources)
+    return not (made_new or body.unnest) and all(
+        source.nrr or source.window is not None for source in body.sources
+    )
 
 
 def named(view: View, names: list[Named]) -> Named:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -156,7 +157,7 @@ class Stepwise:
         numbers = [f"{alias}.seq" for alias in aliases]
         plain = replace(select, items=(), grouped=False, keys=(), having=None, top=None)
         rows = [self.packed(source) for source in select.sources]
-        found = self.db.execute(held_sql(plain, *numbers, *rows)).fetchall()
+        found = frozen(self.db.execute(held_sql(plain, *numbers, *rows)).fetchall())
         kept = self.combinations.setdefault((select.sources, select.where), {})
         kept.update({values[: len(rows)]: values[len(rows) :] for values in found})
         places = [select.sources.index(source) for source in select.external]
@@ -194,7 +195,7 @@ class Stepwise:
         if select.mixed:
             self.combine(select, t)
         self.db.register("now", pa.table({"t": [t]}))
-        return self.db.execute(sql).fetchall()
+        return frozen(self.db.execute(sql).fetchall())
 
     def hold(self, source: Source, t: int) -> None:
         """Make the table ``held_<alias>``."""
@@ -258,7 +259,7 @@ def asked_of(select: Select, tables: str, conditions: list[str], *before: str) -
     parts = [
         "SELECT DISTINCT" if select.distinct else "SELECT",
         ", ".join([*before, *(f"{item.expr.sql} AS {item.name}" for item in select.items)]),
-        f"FROM {tables}",
+        f"FROM {tables}" + (select.unnest.sql if select.unnest else ""),
     ]
     if conditions:
         parts.append("WHERE " + " AND ".join(conditions))
@@ -295,7 +296,21 @@ def negated_sql(negation: Negation, came: str) -> str:
 
 def by_value(values: Row) -> tuple[tuple[bool, object], ...]:
     """Sorts rows by value, NULLs last."""
-    return tuple((value is None, 0 if value is None else value) for value in values)
+    return tuple(
+        (value is None, 0 if value is None else by_value(value) if type(value) is tuple else value)
+        for value in values
+    )
+
+
+def frozen(rows: list[Row]) -> list[Row]:
+    """Rows with tuples for arrays and structs, as ``data`` has them."""
+    return [tuple(map(_frozen, values)) for values in rows]
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tuple(map(_frozen, value.values()))
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def subtracted(left: list[Row], right: list[Row]) -> list[Row]:

@@ -27,6 +27,7 @@ from windrow.cql.syntax_tree import (
     SetOperation,
     StreamOf,
     Table,
+    Unnested,
     Values,
     With,
 )
@@ -137,9 +138,11 @@ def _table(node: exp.Expr, sql: str, default: Span) -> Table:
         alias = Name(alias_node.name, span_of(alias_node, sql, span))
         columns = alias_node.args.get("columns") or columns
     names = tuple(Name(column.name, span_of(column, sql, span)) for column in columns)
-    source: Name | Query
+    source: Name | Query | Unnested
     if isinstance(node, exp.Subquery):
         source = lower(node.this, sql)
+    elif isinstance(node, exp.Unnest):
+        source = Unnested(node.expressions[0], bool(node.args.get("offset")), span)
     elif isinstance(node, exp.Table):
         source = Name(node.name, span_of(node.this, sql, span))
     else:

@@ -99,6 +99,15 @@ WindowClause = RangeClause | RowsClause | NowClause | UnboundedClause | SessionC
 
 
 @dataclass(frozen=True)
+class Unnested:
+    """``UNNEST(array)``, whose values are rows; with ``ordinality`` their places are a column."""
+
+    array: exp.Expr
+    ordinality: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Table:
     """One entry of FROM. ``on`` is the condition of a JOIN, ``alias`` what it is called.
 
@@ -108,7 +117,7 @@ class Table:
     names that follow the alias.
     """
 
-    source: Name | Query
+    source: Name | Query | Unnested
     window: WindowClause | None
     alias: Name | None
     on: exp.Expr | None

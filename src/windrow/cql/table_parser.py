@@ -20,6 +20,7 @@ from windrow.cql.window_parser import (
 
 WINDOW, BOUNDED = "windrow_window", "windrow_bounded"
 """Keys under which a table carries its window, and that its rows have the bounds of theirs."""
+UNNEST = "UNNEST"
 CLAUSES = ("FORMAT", "LIMIT", "OFFSET", "SAMPLE")
 """Words that SQLGlot would take for the name of a table."""
 
@@ -28,7 +29,9 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
     """The table at which the parser stands; ``query`` reads what is in parentheses."""
     first = parser.current
     this: exp.Expr
-    if at_table_function(parser):
+    if parser.at(UNNEST) and parser.following.token_type is TokenType.L_PAREN:
+        this = _unnest(parser)
+    elif at_table_function(parser):
         this = _table_function(parser, query)
     elif parser.take_type(TokenType.L_PAREN):
         this = exp.Subquery(this=query())
@@ -42,7 +45,8 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
     if window is None and parser.at_type(TokenType.L_BRACKET):
         window = parse_window(parser)
     if alias := _alias(parser):
-        columns = _column_names(parser) if isinstance(this, exp.Subquery) else []
+        named = isinstance(this, exp.Subquery | exp.Unnest)
+        columns = _column_names(parser) if named else []
         this.set("alias", exp.TableAlias(this=alias, columns=columns))
         if window is None and parser.at_type(TokenType.L_BRACKET):
             window = parse_window(parser)
@@ -52,6 +56,19 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
         this.meta[WINDOW] = window
     mark(this, first, parser.previous)
     return this
+
+
+def _unnest(parser: TokenCursor) -> exp.Expr:
+    """``UNNEST(array) [WITH ORDINALITY]``."""
+    parser.advance()
+    parser.expect_type(TokenType.L_PAREN, f"( after {UNNEST}")
+    array = parser.expression_here()
+    if parser.at_type(TokenType.COMMA):
+        parser.fail(
+            f") after the array of {UNNEST}", remedy=f"write one {UNNEST}(...) for each array"
+        )
+    parser.expect_type(TokenType.R_PAREN, f") after the array of {UNNEST}")
+    return exp.Unnest(expressions=[array], offset=parser.take("WITH", "ORDINALITY"))
 
 
 def _column_names(parser: TokenCursor) -> list[exp.Identifier]:

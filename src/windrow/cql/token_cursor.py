@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import NoReturn
 
+from sqlglot import expressions as exp
 from sqlglot import parser as sqlglot_parser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -105,6 +106,13 @@ class TokenCursor(sqlglot_parser.Parser):
             self.fail(what)
         token = self.advance()
         return Name(token.text, token_span(self.sql, token))
+
+    def expression_here(self) -> exp.Expr:
+        """A scalar expression."""
+        found = self._parse_disjunction()
+        if found is None:
+            self.fail("an expression")
+        return found
 
     def names(self, what: str) -> tuple[Name, ...]:
         found = [self.name(what)]

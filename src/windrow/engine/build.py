@@ -34,7 +34,14 @@ from windrow.operators.retime import Retime
 from windrow.operators.session_windows import OpenSessions
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
-from windrow.operators.stateless import Append, Merge, Project, SelectRows, TimeWindow
+from windrow.operators.stateless import (
+    Append,
+    Merge,
+    Project,
+    SelectRows,
+    TimeWindow,
+    UnnestRows,
+)
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.operators.top_k_groups import FirstOfGroups
@@ -69,6 +76,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     arrives_in_order,
     is_nrr,
@@ -247,6 +255,7 @@ BUILDERS: PerNode[Build] = PerNode(
         Selection: lambda node, _, __: SelectRows(node.predicate),
         Projection: lambda node, schema, _: Project([c.expression for c in node.columns], schema),
         Union: lambda _, schema, __: Merge(schema),
+        Unnest: lambda node, schema, _: UnnestRows(node.array, schema, node.outer),
         Window: lambda node, schema, _: _window(node.spec, node.input, schema),
         Join: _join,
         LastingJoin: _lasting_join,

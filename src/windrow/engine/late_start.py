@@ -41,6 +41,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     walk,
 )
@@ -57,7 +58,8 @@ from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
     AppendOnly, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation, NegativeTuples,
-    Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream, Union, Window,
+    Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream, Union, Unnest,
+    Window,
 )  # fmt: skip
 """Nodes whose output depends on nothing but what is in windows now; some of them not always."""
 

@@ -1,6 +1,7 @@
-"""The operators without state: selection, projection, union, time windows, append-only output.
+"""The operators without state: selection, projection, unnesting, union, time windows, append-only
+output.
 
-They keep each tuple's life as it is (a time window gives it one), so they are one idea with five
+They keep each tuple's life as it is (a time window gives it one), so they are one idea with six
 faces: map a Delta to a Delta.
 """
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.nested_arrays import list_lengths
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.plan.expressions import Column, Expression
@@ -62,6 +64,31 @@ class Project(Stateless):
             return self._nothing
         arrays = [evaluate(e, delta.rows) for e in self.expressions]
         return delta.with_rows(batch_of(arrays, self.schema, len(delta)))
+
+
+class UnnestRows(Stateless):
+    """Tuples, positive and negative alike, once for each value of an ARRAY.
+
+    The value and, if ``schema`` has one column more, its place stand behind the tuple's columns.
+    """
+
+    def __init__(self, array: Expression, schema: pa.Schema, outer: bool) -> None:
+        self.array, self.schema, self.outer = array, schema, outer
+
+    def process(self, inputs: Sequence[Delta], now: int) -> Delta:
+        (delta,) = inputs
+        lists = evaluate(self.array, delta.rows)
+        counts = list_lengths(lists)
+        copies = np.maximum(counts, 1) if self.outer else counts
+        owners = np.repeat(np.arange(len(delta)), copies)
+        place = np.arange(len(owners)) - np.repeat(np.cumsum(copies) - copies, copies)
+        there = place < counts[owners]
+        at = (np.cumsum(counts) - counts)[owners] + place
+        found = delta.take(owners)
+        columns = [*found.rows.columns, lists.flatten().take(pa.array(at, mask=~there))]
+        if len(columns) < len(self.schema):
+            columns.append(pa.array(place + 1, pa.int64(), mask=~there))
+        return found.with_rows(batch_of(columns, self.schema, len(found)))
 
 
 class Merge(Stateless):

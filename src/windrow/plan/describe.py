@@ -39,6 +39,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
 )
 from windrow.plan.nodes.base import PerNode
@@ -114,6 +115,12 @@ def _leaf(node: StreamScan | RelationScan | StageInput, _clock: Clock) -> str:
     if isinstance(node, RelationScan):
         kind = "Relation" if node.retroactive else "NRR"
     return f"{kind} {node.name}{_alias(node.columns, node.name)}"
+
+
+def _unnest(node: Unnest, _clock: Clock) -> str:
+    names = ", ".join(map(str, node.columns))
+    kept = ", and tuples without values" if node.outer else ""
+    return f"Unnest {render(node.array, node.input.schema)} AS {names}{kept}"
 
 
 def _look_back(node: LookBack, _clock: Clock) -> str:
@@ -246,6 +253,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         Selection: lambda n, _: f"Selection {render(n.predicate, n.input.schema)}",
         Projection: _projection,
         Union: lambda node, _: f"Union of {len(node.branches)}",
+        Unnest: _unnest,
         Join: _join,
         LastingJoin: _join,
         MultiJoin: _multi_join,
@@ -321,6 +329,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
                 Subscribe,
                 ToStream,
                 Union,
+                Unnest,
             ),
             _no_key,
         ),

@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     is_nrr,
 )
@@ -145,6 +146,7 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
                 TopK,
                 ToStream,
                 Union,
+                Unnest,
             ),
             _in_inputs,
         ),

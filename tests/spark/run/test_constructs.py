@@ -77,6 +77,9 @@ WRITTEN = {
     "ARRAY_AGG(DISTINCT p.u) AS us FROM c [RANGE 6 SECONDS] GROUP BY l",
     "pairs": "SELECT x.p, y.l, x.p.w[1] AS w FROM c [RANGE 5 SECONDS] AS x, c [ROWS 7] AS y "
     "WHERE x.p = y.p",
+    "unnested": "SELECT u, o, k, COUNT(*) AS n FROM c [RANGE 5 SECONDS], "
+    "UNNEST(l) WITH ORDINALITY AS t(u, o) GROUP BY u, o, k",
+    "unnested_rows": "SELECT k, w FROM c [ROWS 6] LEFT JOIN UNNEST(p.w) AS w ON TRUE",
     "values_beside": "SELECT k, v, name FROM c [RANGE 4 SECONDS] "
     "JOIN (VALUES (0, 'none'), (1, 'one'), (3, 'three')) AS t (n, name) ON k = n",
     "rows_in": "SELECT k, v FROM c [RANGE 4 SECONDS] WHERE (k, v) IN ((0, 1), (1, 2), (2, 3)) "

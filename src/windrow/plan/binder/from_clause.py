@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
-from windrow.core.schema import Schema
+from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
-from windrow.cql.syntax_tree import Name, Query, Table, WindowClause
+from windrow.cql.syntax_tree import Name, Query, Table, Unnested, WindowClause
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
+from windrow.plan.binder.unnesting import array_of, bind_unnest, unnest
 from windrow.plan.binder.value_rows import join_values, rename_values, rows_of
 from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
@@ -34,6 +35,7 @@ from windrow.plan.nodes import (
     StreamScan,
     Unary,
     Union,
+    Unnest,
     Window,
     is_nrr,
 )
@@ -60,7 +62,11 @@ def bind_tables(tables: Sequence[Table], context: Context) -> tuple[BoundTable, 
     """All tables of a FROM; BindError if two have the same name."""
     bound: list[BoundTable] = []
     for table in tables:
-        entry = _bind_table(table, context)
+        if isinstance(table.source, Unnested):
+            fields = [field for earlier in bound for field in earlier.schema]
+            entry = _bind_unnest(table.source, table, fields, context)
+        else:
+            entry = _bind_table(table, table.source, context)
         taken = [b.name.lower() for b in bound if b.name]
         if entry.name and entry.name.lower() in taken:
             raise BindError(
@@ -71,17 +77,25 @@ def bind_tables(tables: Sequence[Table], context: Context) -> tuple[BoundTable, 
     return tuple(bound)
 
 
-def _bind_table(table: Table, context: Context) -> BoundTable:
-    if isinstance(table.source, Name):
-        plan = named_plan(table.source, context)
-        name: str | None = table.source.text
+def _bind_unnest(
+    source: Unnested, table: Table, before: Sequence[Field], context: Context
+) -> BoundTable:
+    plan = bind_unnest(source, table, before, context)
+    name = table.alias.text if table.alias else None
+    return BoundTable(_with_table_name(plan, name), name, None, table.span)
+
+
+def _bind_table(table: Table, source: Name | Query, context: Context) -> BoundTable:
+    if isinstance(source, Name):
+        plan = named_plan(source, context)
+        name: str | None = source.text
     else:
-        plan, name = context.bind_query(table.source, context), None
+        plan, name = context.bind_query(source, context), None
         if table.columns:
             plan = _rename(plan, table)
     name = table.alias.text if table.alias else name
     if table.time is not None:
-        _check_time(table.time, table.source, plan, context)
+        _check_time(table.time, source, plan, context)
     if table.window is not None:
         plan = _add_window(plan, table.window, table, context.catalog.clock)
     internal = table.window.internal if table.window else None
@@ -186,9 +200,12 @@ def join_tables(
 
 
 def left_deep(
-    plan: Node, tables: Sequence[BoundTable], conditions: Sequence[Expression]
+    plan: Node, tables: Sequence[BoundTable], conditions: Sequence[Expression], start: int = 0
 ) -> tuple[Node, tuple[Expression, ...]]:
-    """``plan`` joined with each table in turn, and the conditions that no join took."""
+    """``plan`` joined with each table in turn, and the conditions that no join took.
+
+    The columns of ``plan`` are those of FROM from ``start`` on.
+    """
     rest = list(conditions)
     for table in tables:
         left, width = len(plan.schema), len(plan.schema) + len(table.plan.schema)
@@ -198,7 +215,10 @@ def left_deep(
             if indexes and max(indexes) < width and min(indexes) < left <= max(indexes):
                 usable.append(condition)
                 rest.remove(condition)
-        plan = _join_pair(plan, table.plan, usable, table.span)
+        if array_of(table.plan) is not None or array_of(plan) is not None:
+            plan = unnest(plan, table.plan, usable, table.span, start)
+        else:
+            plan = _join_pair(plan, table.plan, usable, table.span)
         clock_of(plan, table.span)
     return plan, tuple(rest)
 
@@ -266,6 +286,9 @@ def _with_table_name(plan: Node, name: str | None) -> Node:
         case Projection():
             columns = tuple(replace(c, qualifier=name) for c in plan.columns)
             return replace(plan, columns=columns)
+        case Unnest():
+            own = plan.columns.with_qualifier(name)
+            return replace(plan, input=_with_table_name(plan.input, name), columns=own)
         case GroupBy():
             return replace(plan, keys=tuple(replace(k, qualifier=name) for k in plan.keys))
         case Join() | LastingJoin() | Negation():

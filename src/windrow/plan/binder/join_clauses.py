@@ -25,6 +25,7 @@ from windrow.plan.binder.calls import typed_call
 from windrow.plan.binder.from_clause import BoundTable, left_deep, refuse_internal
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, MergedColumn, Scope, did_you_mean
+from windrow.plan.binder.unnesting import array_of, outer_unnest
 from windrow.plan.binder.value_rows import outer_join_values, rows_of
 from windrow.plan.expressions import (
     Expression,
@@ -100,9 +101,12 @@ class _Joins:
                 kind = f"{table.join} JOIN"
                 self._check_outer(table, plan, right)
                 refuse_internal(self.bound, kind, table.span)
-                plan = outer_join(table.join, plan, right.plan, conditions, table.span)
+                if array_of(right.plan) is not None:
+                    plan = outer_unnest(table.join, plan, right.plan, conditions, table.span, start)
+                else:
+                    plan = outer_join(table.join, plan, right.plan, conditions, table.span)
             else:
-                plan, rest = left_deep(plan, [right], conditions)
+                plan, rest = left_deep(plan, [right], conditions, start)
                 predicate = conjunction(rest)
                 plan = plan if predicate is None else Selection(plan, predicate, span=table.span)
         return BoundTable(plan, None, None, self.tables[first].span)

@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     Retimed,
     Selection,
     StreamScan,
+    Unnest,
     Window,
 )
 
@@ -174,7 +175,7 @@ def time_column(plan: Node, timestamps: Mapping[str, int]) -> int | None:
             return timestamps.get(plan.name.lower())
         case Retimed():
             return plan.time
-        case Window() | Selection():
+        case Window() | Selection() | Unnest():
             return time_column(plan.input, timestamps)
         case Projection():
             below = time_column(plan.input, timestamps)

@@ -80,8 +80,8 @@ MISSED = {
     "collect_list": "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)",
     "first_value": "write FIRST(x)", "last_value": "write LAST(x)", "any_value": "write MIN(x)",
     "date_add": "write t + INTERVAL 1 DAY", "date_sub": "write t - INTERVAL 1 DAY",
-    "unnest": "there are no arrays; bring one row for each value",
-    "explode": "there are no arrays; bring one row for each value",
+    "unnest": "write FROM s [RANGE ...], UNNEST(s.a) AS t(x)",
+    "explode": "write FROM s [RANGE ...], UNNEST(s.a) AS t(x)",
 }  # fmt: skip
 """Functions of other systems, and what does their work."""
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}

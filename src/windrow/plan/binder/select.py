@@ -37,6 +37,7 @@ from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.scalar_queries import add_values, asks_values_only, outermost
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope, clock_of
+from windrow.plan.binder.unnesting import array_of, unnest_items
 from windrow.plan.binder.value_rows import refuse_values_alone
 from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
 from windrow.plan.catalog import StreamDeclaration
@@ -75,6 +76,7 @@ def bind_select(select: Select, context: Context) -> Node:
             span=select.span, expected="FROM and a stream, relation or view", found="none",
             remedy="name the source of the columns",
         )  # fmt: skip
+    select = unnest_items(select, context)
     tables = bind_tables(select.tables, context)
     joined = bind_joins(select.tables, tables, context)
     scope = replace(joined.scope, times=_times(tables, context))
@@ -197,7 +199,14 @@ def _filter_tables(
             asking.append(part)
         else:
             conditions.append(binder.condition(part))
-    join = _join_mixed if mixes_internal_windows(tables) else join_tables
+    mixed = mixes_internal_windows(tables)
+    for table in tables if mixed else ():
+        if array_of(table.plan) is not None:
+            raise BindError(
+                "UNNEST stands beside INTERNAL windows and others", span=table.span,
+                remedy="unnest the stream in a view, and put the window behind the view",
+            )  # fmt: skip
+    join = _join_mixed if mixed else join_tables
     plan, rest = join(joined.tables, conditions)
     predicate = conjunction(rest)
     if predicate is not None:

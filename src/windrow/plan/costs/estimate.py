@@ -44,6 +44,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     walk,
 )
@@ -59,6 +60,7 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
         Window: node_costs.window,
         Selection: node_costs.selection,
         Projection: node_costs.projection,
+        Unnest: node_costs.unnest,
         GroupBy: node_costs.groups,
         SlidingGroupBy: lambda node, model: model.of(node.logical),
         DuplicateElimination: node_costs.distinct,

@@ -47,6 +47,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     is_nrr,
 )
@@ -58,6 +59,9 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 from windrow.plan.strategy import Strategy
+
+VALUES_EACH = 3
+"""Values of an ARRAY, of which nothing is known."""
 
 
 def stream(node: StreamScan, model: Model) -> Cost:
@@ -116,6 +120,16 @@ def projection(node: Projection, model: Model) -> Cost:
     computed = sum(not isinstance(c.expression, Column) for c in node.columns)
     values = tuple(values_of(c.expression, below.flow) for c in node.columns)
     return Cost(below.flow.with_columns(values), below.total + computed * below.flow.tuples)
+
+
+def unnest(node: Unnest, model: Model) -> Cost:
+    below = model.of(node.input)
+    flow = below.flow
+    values = (*flow.distinct, *(DISTINCT,) * len(node.columns))
+    longer = Flow(
+        flow.inserts * VALUES_EACH, flow.negatives * VALUES_EACH, flow.size * VALUES_EACH, values
+    )
+    return Cost(longer, below.total + flow.tuples * VALUES_EACH)
 
 
 def groups(node: GroupBy, model: Model) -> Cost:

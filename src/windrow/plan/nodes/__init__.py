@@ -36,6 +36,7 @@ from windrow.plan.nodes.relational import (
     TopLists,
     TupleWise,
     Union,
+    Unnest,
     arrives_in_order,
 )
 from windrow.plan.nodes.routed import Routed, Subscribe
@@ -94,6 +95,7 @@ __all__ = [
     "TupleWise",
     "Unary",
     "Union",
+    "Unnest",
     "Window",
     "arrives_in_order",
     "is_nrr",

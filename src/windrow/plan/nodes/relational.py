@@ -126,6 +126,28 @@ class LookBack(Unary):
 
 
 @dataclass(frozen=True)
+class Unnest(Unary):
+    """Each tuple once for each value of its ``array``, which stands behind its columns.
+
+    ``columns`` are the value and, if it is asked for, its place from 1. With ``outer`` a tuple
+    without values comes once too, beside NULLs. Copies live as long as their tuple, and a negative
+    tuple withdraws all of them; those of one instant are in no order.
+    """
+
+    array: Expression
+    columns: Schema
+    outer: bool = False
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema + self.columns
+
+    @property
+    def lifetime(self) -> WindowSpec | None:
+        return self.input.lifetime
+
+
+@dataclass(frozen=True)
 class NegativeTuples(Unary):
     """Announces every expiry of its input by a negative tuple: the NT strategy (2.3.3)."""
 

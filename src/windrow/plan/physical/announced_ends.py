@@ -31,6 +31,7 @@ from windrow.plan.nodes import (
     StageInput,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
@@ -43,7 +44,7 @@ def announces_ends(node: Node) -> bool:
             return True
         case NegativeTuples():
             return True
-        case Selection(input=below) | Projection(input=below):
+        case Selection(input=below) | Projection(input=below) | Unnest(input=below):
             return announces_ends(below)
         case _:
             return False
@@ -63,7 +64,7 @@ def expires_never(node: Node) -> bool:
             return announced
         case DuplicateElimination(input=below):  # of STRICT input: it counts, and says so
             return below.pattern is UpdatePattern.STRICT
-        case Selection(input=below) | Projection(input=below):
+        case Selection(input=below) | Projection(input=below) | Unnest(input=below):
             return expires_never(below)
         case Negation(form=NegationForm.EXCEPT):
             return True
@@ -85,7 +86,7 @@ def expires_always(node: Node) -> bool:
             return True
         case StageInput(foreseen=foreseen):
             return foreseen
-        case Selection(input=below) | Projection(input=below):
+        case Selection(input=below) | Projection(input=below) | Unnest(input=below):
             return expires_always(below)
         case DuplicateElimination(input=below):
             return below.pattern is not UpdatePattern.STRICT and expires_always(below)

@@ -38,6 +38,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     is_nrr,
 )
@@ -211,6 +212,7 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         Selection: _nothing,
         Projection: _nothing,
         Union: _nothing,
+        Unnest: _nothing,
         AppendOnly: _nothing,
         Routed: _nothing,
         Subscribe: _nothing,

@@ -51,6 +51,7 @@ from windrow.plan.nodes import (
     TopK,
     ToStream,
     Union,
+    Unnest,
     Window,
     is_nrr,
 )
@@ -224,6 +225,7 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
                 Stamped,
                 Subscribe,
                 Union,
+                Unnest,
                 Window,
             ),
             _one_by_one,

@@ -60,6 +60,7 @@ from windrow.plan.nodes import (
     ToStream,
     Unary,
     Union,
+    Unnest,
     Window,
     walk,
 )
@@ -315,6 +316,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
         Subscribe: _StageBuilder.subscribe,
         Window: _StageBuilder.window,
         AppendOnly: _StageBuilder.in_place,
+        Unnest: _StageBuilder.in_place,
         NegativeTuples: _StageBuilder.in_place,
         Every: _StageBuilder.in_place,
         ToStream: _StageBuilder.to_stream,

@@ -40,6 +40,7 @@ from windrow.plan.nodes import (
     ToStream,
     Unary,
     Union,
+    Unnest,
     Window,
 )
 from windrow.plan.nodes.base import PerNode
@@ -105,6 +106,7 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
                 Stamped,
                 Subscribe,
                 TopK,
+                Unnest,
             ),
             _as_input,
         ),

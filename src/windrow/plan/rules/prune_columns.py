@@ -34,6 +34,7 @@ from windrow.plan.nodes import (
     Stamped,
     StreamScan,
     Union,
+    Unnest,
     Window,
     arrives_in_order,
 )
@@ -99,6 +100,14 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             return _Pruned(replace(node, input=below.plan, time=time), below.places)
         case LookBack():
             return _prune_look_back(node, needed)
+        case Unnest():
+            width = len(node.input.schema)
+            wanted = frozenset(i for i in needed if i < width) | _columns_used([node.array])
+            below = _trim(node.input, wanted)
+            added = {width + i: len(below.plan.schema) + i for i in range(len(node.columns))}
+            array = below.move(node.array)
+            kept_plan = replace(node, input=below.plan, array=array)
+            return _Pruned(kept_plan, {**below.places, **added})
         case Union():
             kept = needed or _one(node.schema)
             branches = [_trim(b, kept) for b in node.branches]

@@ -38,6 +38,7 @@ from windrow.plan.nodes import (
     StreamKind,
     ToStream,
     Union,
+    Unnest,
     Window,
 )
 from windrow.plan.nodes.joins import conditions_of, join_of, lasting_join_of, side_of
@@ -73,7 +74,7 @@ def _push(node: Node, parts: Parts) -> Node:
             passing = tuple(p for p in parts if _uses_only(p, keys))
         case GroupBy():
             return _push_into_groups(node, parts)
-        case Stamped():
+        case Stamped() | Unnest():
             came = len(node.input.schema)
             passing = tuple(p for p in parts if all(c.index < came for c in columns_of(p)))
         case Window() | DuplicateElimination() | Every() | AppendOnly() | Retimed():
