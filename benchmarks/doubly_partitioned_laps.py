@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.report import median
-from windrow.archive.format.disk import Disk
+from windrow.archive.advise.grid_advice import UnsyncedDisk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex, Update
 from windrow.archive.lifetimes.partition_grid import Grid
 
@@ -82,20 +82,6 @@ def batches(
         yield now, records, pa.array(now + lives)
 
 
-class WarmingDisk(Disk):
-    """Until the indexes are full nothing is measured, and nothing waits for the disk."""
-
-    warm = False
-
-    def sync(self, name: str) -> None:
-        if self.warm:
-            super().sync(name)
-
-    def sync_names(self, folder: str) -> None:
-        if self.warm:
-            super().sync_names(folder)
-
-
 class Plain:
     """The plain list: ids, keys and expiries of all that ever came."""
 
@@ -151,7 +137,7 @@ def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str
     with tempfile.TemporaryDirectory(prefix="windrow-lifetimes-") as home:
         indexes = {
             name: LifetimeIndex.create(
-                WarmingDisk(Path(home) / f"{number}"),
+                UnsyncedDisk(Path(home) / f"{number}"),
                 SCHEMA,
                 "key",
                 longest=PERIODS * TICKS,
@@ -167,7 +153,7 @@ def race(contenders: dict[str, Contender], measured: int, seed: int) -> dict[str
             counts = number >= updates - measured
             for name in turn(list(contenders), number):
                 contender, index = contenders[name], indexes[name]
-                index.disk.warm, before = counts, files_by_subindex(index)
+                index.disk.synced, before = counts, files_by_subindex(index)
                 update = timed_update(index, laps[name], given[contender.feed])
                 if counts:
                     check_touched(name, contender.grid, before, index, update)

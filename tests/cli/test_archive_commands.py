@@ -23,6 +23,7 @@ from windrow.archive.wave.wave import TECHNIQUES
 from windrow.cli.archive.create import Scheme, Unit
 from windrow.cli.archive.grids import OF_GRIDS, Dealt, Technique
 from windrow.cli.main import ArchiveCommands, app
+from windrow.core.thresholds import Threshold
 
 FIRST = datetime(2026, 3, 1)
 
@@ -166,6 +167,30 @@ def test_advise_measures_and_gives_reasons(month):
     other = windrow("advise", "sample.parquet", *wanted, "--scan-columns", "nothing", fails=True)
     assert "nothing" in other
     assert not list(month.parent.glob("windrow-advise-*"))
+
+
+def test_advise_tries_grids_for_rows_that_say_when_they_expire(month, monkeypatch):
+    for name, least in (("PERIODS", 5), ("MOST_ROWS", 1_000), ("MEASURED", 2)):
+        monkeypatch.setattr(f"windrow.archive.advise.grid_advice.{name}", Threshold(least))
+    until = [datetime(2026, 3, 2) + timedelta(minutes=7 * i) for i in range(1, 1_301)]
+    hosts = [f"h{i % 40}" for i in range(1_300)]
+    pq.write_table(pa.table({"host": hosts, "until": pa.array(until)}), "leases.parquet")
+    wanted = ("--key", "host", "--probes", 10, "--expires", "until", "--window")
+    said = windrow("advise", "leases.parquet", *wanted, 6, "--day", "2026-03-02")
+    assert "Take " in said
+    assert "--grid " in said
+    assert "the paper would take " in said
+    assert "measured with " in said
+    assert "66 rows left out" in said  # those that live longer than six days
+    plain = json.loads(
+        windrow("advise", "leases.parquet", *wanted, 7, "--day", "2026-03-02", "--json")
+    )
+    works = [one["work"] for one in plain["recommendations"]]
+    assert works[1:] == sorted(works[1:])
+    assert plain["turns"][0]["queries"] == 0
+    assert "--day" in windrow("advise", "leases.parquet", *wanted, 6, fails=True)
+    dated = ("advise", "leases.parquet", *wanted, 6, "--day", "2026-03-02")
+    assert "--hard" in windrow(*dated, "--hard", fails=True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.archive.advise.grid_choice import Costs, best_by_queries, lessons
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,
@@ -21,12 +22,9 @@ from windrow.papers.grid_costs import (
     LARGE,
     PAPER_MACHINE,
     SMALL,
-    Costs,
     Window,
-    best_by_queries,
     costs,
     is_large,
-    lessons,
 )
 
 SQUARES = (4, 9, 16, 25)

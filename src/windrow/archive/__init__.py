@@ -11,6 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from windrow.archive.advise.grid_advice import GridWorkload, advise_grid
+    from windrow.archive.advise.grid_choice import Costs as GridCosts
+    from windrow.archive.advise.grid_choice import best_by_queries, lessons
     from windrow.archive.advise.parameters import TPC_D, UpdateTechnique
     from windrow.archive.advise.recommend import Constraints, recommend
     from windrow.archive.archive import Archive
@@ -45,7 +48,9 @@ __all__ = [
     "DamagedError",
     "DayError",
     "Grid",
+    "GridCosts",
     "GridTechnique",
+    "GridWorkload",
     "HalfwayError",
     "LifetimeError",
     "LifetimeIndex",
@@ -56,7 +61,10 @@ __all__ = [
     "SchemeError",
     "StorageError",
     "UpdateTechnique",
+    "advise_grid",
+    "best_by_queries",
     "decode",
+    "lessons",
     "open",
     "recommend",
     "scheme_of",
@@ -69,24 +77,31 @@ _HOMES = {
     "Constraints": "advise.recommend",
     "Grid": "lifetimes.partition_grid",
     "GridTechnique": "lifetimes.partition_grid",
+    "GridCosts": "advise.grid_choice",
+    "GridWorkload": "advise.grid_advice",
     "LifetimeIndex": "lifetimes.lifetime_index",
     "LifetimeReader": "lifetimes.reader",
     "Range": "versions.pinned_reader",
     "Reader": "wave.reader",
     "UpdateTechnique": "advise.parameters",
+    "advise_grid": "advise.grid_advice",
+    "best_by_queries": "advise.grid_choice",
     "decode": "runs.encoding",
+    "lessons": "advise.grid_choice",
     "open": "archive",
     "recommend": "advise.recommend",
     "scheme_of": "wave.schemes",
 }
 """Where public names are defined; those that are not here are errors."""
+_OTHER_NAMES = {"open": "open_archive", "GridCosts": "Costs"}
+"""What some of them are called there."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{_HOMES.get(name, 'errors')}")
-    found = globals()[name] = getattr(module, "open_archive" if name == "open" else name)
+    found = globals()[name] = getattr(module, _OTHER_NAMES.get(name, name))
     return found
 
 

@@ -18,18 +18,16 @@ grid. Chronological and round-robin grids touch the same number of records in ev
 sub-index of the row still lacks, one of the column has too many. Only what grows faster than
 linearly in a sub-index's size can tell them apart.
 
-`lessons` is what the paper recommends (4.6), by size of the window and number of queries;
-`best_by_queries` is what costs say, whether they come from the model or from a measurement, as a
-list of turning points. The paper's advice weighs an update's duration by judgement: the sum of its
-own times would prefer Rebuild for large windows with many queries.
+What the paper recommends (4.6), and what costs say, from here or measured, is in
+`archive/advise/grid_choice.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 
+from windrow.archive.advise.grid_choice import Costs
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 
 
@@ -94,20 +92,6 @@ class Window:
     bytes: float
     keys: int
     updates: int
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Seconds per update, probe and scan; bytes on disk."""
-
-    update: float
-    probe: float
-    scan: float
-    space: float
-
-    def per_update(self, probes: float, scans: float = 0.0) -> float:
-        """All the work between two updates, if that many queries run."""
-        return self.update + probes * self.probe + scans * self.scan
 
 
 PAPER_MACHINE = Machine(
@@ -183,55 +167,7 @@ def _update(
     return seconds
 
 
-@dataclass(frozen=True)
-class Turn:
-    """From this many queries per update on, this grid is the cheapest."""
-
-    queries: float
-    grid: str
-
-
-def lessons(*, large: bool, many_queries: bool, probes_crucial: bool = False) -> Grid:
-    """The round-robin grid that 4.6 recommends.
-
-    ``probes_crucial`` matters for large windows with many queries only: Rebuild is then worth
-    its long updates.
-    """
-    if not many_queries:
-        side = 3 if large else 4
-        return Grid(side, side, GridTechnique.NO_REBUILD)
-    rebuild = probes_crucial or not large
-    return Grid(2, 2, GridTechnique.REBUILD if rebuild else GridTechnique.NO_REBUILD)
-
-
 def is_large(machine: Machine, window: Window) -> bool:
     """Whether sub-indices are so large that cutting them further than 4 x 4 still pays (4.5)."""
     four, five = (costs(machine, window, Grid(side, side)).update for side in (4, 5))
     return five < four
-
-
-def best_by_queries(found: Mapping[str, Costs], scans_per_probe: float = 0.0) -> tuple[Turn, ...]:
-    """The cheapest grid for every number of probes per update, as turning points.
-
-    The lower envelope of the lines ``update + probes * (probe + scans_per_probe * scan)``:
-    along it, updates become dearer and queries cheaper. O(k log k) for k grids.
-    """
-    lines = sorted(
-        (cost.probe + scans_per_probe * cost.scan, cost.update, name)
-        for name, cost in found.items()
-    )
-    turns: list[tuple[float, float, float, str]] = []
-    for slope, base, name in reversed(lines):
-        start = 0.0
-        while turns:
-            since, other_slope, other_base, _ = turns[-1]
-            if slope == other_slope:
-                start = 0.0 if base <= other_base else float("inf")
-            else:
-                start = max(0.0, (base - other_base) / (other_slope - slope))
-            if start > since:
-                break
-            turns.pop()
-        if start < float("inf"):
-            turns.append((start if turns else 0.0, slope, base, name))
-    return tuple(Turn(start, name) for start, _, _, name in turns)

@@ -24,7 +24,7 @@ from windrow.archive.format.layout import Layout
 from windrow.archive.format.run_ref import FOLDER, Format, RunRef
 from windrow.archive.runs.encoding import decode
 from windrow.archive.runs.run import Run
-from windrow.archive.wave.reader import Reader
+from windrow.archive.versions.pinned_reader import PinnedReader
 from windrow.archive.wave.techniques import Copied, Merged, Piece, Planned
 from windrow.archive.wave.wave import Part
 from windrow.archive.wave.writer import Writer
@@ -151,13 +151,15 @@ def _query_prices(
         made.append_days(dict(enumerate(days, start=1)), now=DAYS)
         return made
 
-    keys = _keys(sample, key)
+    keys = sample_keys(sample, key)
     with archive("one", 1).reader() as one, archive("many", DAYS).reader() as many:
         probe, probes = (
-            least_seconds(partial(_probe, r, keys), timer) / len(keys) for r in (one, many)
+            least_seconds(partial(probe_keys, r, keys), timer) / len(keys) for r in (one, many)
         )
-        scan, scans = (least_seconds(partial(_scan, r, None, columns), timer) for r in (one, many))
-        some = least_seconds(partial(_scan, one, DAYS, columns), timer)
+        scan, scans = (
+            least_seconds(partial(scan_pages, r, None, columns), timer) for r in (one, many)
+        )
+        some = least_seconds(partial(scan_pages, one, DAYS, columns), timer)
         consume = least_seconds(partial(_add_up, one.scan(columns=columns)), timer, _without_memory)
     search = max((probes - probe) / (DAYS - 1), 1e-9)
     each = max((scans - scan) / (DAYS - 1), 0.0)
@@ -170,7 +172,7 @@ def _query_prices(
     }
 
 
-def _keys(sample: pa.Table, key: Sequence[str]) -> list[Any]:
+def sample_keys(sample: pa.Table, key: Sequence[str]) -> list[Any]:
     """Keys as often as they occur."""
     places = pa.array(np.linspace(0, sample.num_rows - 1, PROBES).astype(np.int64))
     columns = [sample.column(name).take(places).to_pylist() for name in key]
@@ -183,12 +185,12 @@ def _one(value: Any) -> Any:
     return (value[0] if value else None) if isinstance(value, list) else value
 
 
-def _probe(reader: Reader, keys: Sequence[Any]) -> None:
+def probe_keys(reader: PinnedReader, keys: Sequence[Any]) -> None:
     for key in keys:
         reader.probe(key)
 
 
-def _scan(reader: Reader, first: int | None, columns: Sequence[str] | None) -> None:
+def scan_pages(reader: PinnedReader, first: int | None, columns: Sequence[str] | None) -> None:
     """Read every page of an answer, which may be a mapped file that nobody has looked at yet."""
     for column in reader.scan(first, columns=columns).columns:
         for chunk in column.chunks:

@@ -13,13 +13,19 @@ from rich.table import Table
 
 from windrow.archive.advise.advise import Advice, Choice, WaveLayout, Workload
 from windrow.archive.advise.advise import advise as advised
+from windrow.archive.advise.grid_advice import GridWorkload
 from windrow.archive.advise.recommend import Constraints
+from windrow.archive.format.day_calendar import Calendar
+from windrow.archive.lifetimes.partition_grid import Periods
 from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
+from windrow.cli.archive.advise_grids import advise_lifetimes, read_sample
 from windrow.cli.archive.append import Files
+from windrow.cli.archive.create import refuse
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
+from windrow.core.errors import InputError
 from windrow.tables.typed_files import files_of, schema_of
 
 SHOWN = 5
@@ -59,17 +65,48 @@ def advise(
             help="A directory on the disk that the archive will be on.",
         ),
     ] = Path(),
+    expires: Annotated[
+        str | None,
+        typer.Option(help="With lifetimes: the column that says when a row expires; try grids."),
+    ] = None,
+    day: Annotated[
+        str | None, typer.Option(help="With --expires: the instant at which the rows came.")
+    ] = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Measure a sample of your data on your disk, and recommend a layout.
 
+    With --expires it recommends a grid, for an index of lifetimes that is updated once a day:
+    grids are made, filled and measured, and beside them stands what the paper would take.
+
     \b
     Examples:
       windrow archive advise day1.parquet --key src --window 30 --probes 10000
       windrow archive advise day1.parquet --key src --window 30 --probes 100 --scans 10 --hard
+      windrow archive advise leases.csv --key host --window 30 --probes 1000 --expires until
+          --day 2026-03-02
     """
     with errors_in_words(verbose=verbose):
+        if (expires is None) != (day is None):
+            raise InputError(
+                where="advise",
+                expected="--expires and --day together",
+                found="one of them",
+                remedy="--day is the instant at which the rows of the sample came",
+            )
+        if expires is not None and day is not None:
+            refuse(
+                "advise --expires",
+                "archives of days",
+                {"--hard": hard or None, "--scan-days": scan_days, "--scan-columns": scan_columns},
+            )
+            calendar = Calendar.of("days")
+            periods = Periods(window * calendar.length, calendar.length, timestamps=True)
+            sampled = read_sample(files, names_of(key) or [], expires, day, periods)
+            expected = GridWorkload(periods, rows or sampled.rows.num_rows, probes, scans)
+            advise_lifetimes(sampled, expected, disk, as_json=as_json)
+            return
         found_files = files_of(files)
         sample = rows_of(found_files, schema_of(found_files[0]))
         columns = names_of(scan_columns)

@@ -151,7 +151,7 @@ def _insert(
     """Rows that come at one instant and each have their own end."""
     now = times_of(index).moment(at)
     rows, unused = _read_files(files, index.layout.schema, expires, as_json=as_json)
-    ends = _ticks(rows, expires, timestamps=index.periods.timestamps)
+    ends = ticks_of(rows, expires, timestamps=index.periods.timestamps)
     with show_progress(f"writing {count_of(rows.num_rows, 'row')}", as_json=as_json) as progress:
         done = index.insert(now, rows, pa.array(ends), progress=progress)
     if done.dead:
@@ -206,11 +206,11 @@ def advance(
 
 def _by_day(rows: pa.Table, column: str, calendar: Calendar) -> dict[int, pa.Table]:
     """The rows of each day, by the values of a column."""
-    days = calendar.days_of(_ticks(rows, column, timestamps=calendar.timestamps))
+    days = calendar.days_of(ticks_of(rows, column, timestamps=calendar.timestamps))
     return {int(day): rows.filter(pa.array(days == day)) for day in np.unique(days)}
 
 
-def _ticks(rows: pa.Table, column: str, *, timestamps: bool) -> Int64s:
+def ticks_of(rows: pa.Table, column: str, *, timestamps: bool) -> Int64s:
     """A column of instants: times in microseconds, or numbers, as the archive has them."""
     values = rows.column(column)
     temporal = pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)
