@@ -8,6 +8,12 @@ from windrow.core.errors import ParseError
 from windrow.cql import parse
 
 CASES = [
+    ("CREATE STREAM s (at TIMESTAMP(9))", "9", "at most 6 digits"),
+    ("CREATE STREAM s (at TIMESTAMP WITH TIME ZONE)", "WITH", "with an offset is read as UTC"),
+    ("CREATE STREAM s (at TIMESTAMPTZ)", "TIMESTAMPTZ", "with an offset is read as UTC"),
+    ("CREATE STREAM s (a INT, WATERMARK FOR at AS at)", "WATERMARK", "SLACK 5 SECONDS"),
+    ("CREATE STREAM s (a INT) WITH (connector = 'kafka')", "WITH", "pushed from Python"),
+    ("EXPLAIN ANALYZE SELECT a FROM s", "ANALYZE", "EXPLAIN COST"),
     ("SELECT 1_000 FROM s", "1_000", "without a mark between them"),
     ("SELECT a FROM s WHERE a > 0xFF", "0xFF", "in base ten"),
     ("SELECT 2nd FROM s", "2nd", "before a name leave a blank"),

@@ -88,6 +88,9 @@ def _expect_end(parser: TokenCursor) -> None:
 
 def _column(parser: TokenCursor) -> ColumnDefinition:
     first = parser.current
+    if parser.at("WATERMARK") and parser.following.text.upper() == "FOR":
+        late = "say after the columns how late rows may come: SLACK 5 SECONDS"
+        parser.fail("a column's name", remedy=late)
     name = parser.name("a column's name")
     kind = parse_type(parser) if parser.at_word() else None
     key = parser.take_type(TokenType.PRIMARY_KEY)

@@ -57,6 +57,10 @@ OTHER_REMEDIES = {
 }
 
 
+OF_CONNECTORS = (
+    "a stream is FROM 'path' FORMAT csv, json or parquet; other sources are pushed from Python, or "
+    "passed as a streaming DataFrame of Spark"
+)
 SESSION_STATEMENTS = ("SET", "USE", "BEGIN", "COPY", "PRAGMA", "ATTACH", "GRANT")
 """Statements of SQL whose first word may be the name of a view here, if it stands alone."""
 
@@ -231,6 +235,7 @@ def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
             parser.fail(
                 "FROM, TIMESTAMP BY, SLACK, AHEAD or IDLE AFTER, each once",
                 near=(start, "TIMESTAMP", "SLACK", "AHEAD", "IDLE"),
+                remedy=OF_CONNECTORS if parser.at("WITH") else "",
             )
     span = parser.span_from(first)
     return CreateStream(name, columns, source, timestamp, slack, span, ahead, idle)
@@ -270,6 +275,9 @@ def _query(parser: CqlParser, name: Name | None, first: Token | None = None) -> 
 def _explain(parser: CqlParser) -> Explain:
     first = parser.advance()
     cost = parser.take("COST")
+    if parser.at("ANALYZE", "ANALYSE") and parser.following:
+        parser.fail("a query or a name after EXPLAIN", remedy="it runs nothing: EXPLAIN COST says "
+                    "what plans should cost, and windrow status what a run does")  # fmt: skip
     subject: CreateQuery | Name
     if parser.at("CREATE"):
         inner = _create(parser)

@@ -20,7 +20,10 @@ TYPES = {
 DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 DECIMAL_HINT = f"DECIMAL(digits, digits behind the point), of at most {MOST_DIGITS} digits"
 _JSON = "keep it as a STRING of JSON, and read it with json_extract_string or ->>"
+MICROSECONDS = 6
+NO_ZONE = "write TIMESTAMP: text with an offset is read as UTC"
 OTHER_TYPES = {
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATETIME"), NO_ZONE),
     "MONEY": "write DECIMAL(18, 2)",
     "MAP": f"write STRUCT<a BIGINT, ...> if the names are known; else {_JSON}", "JSON": _JSON,
 }  # fmt: skip
@@ -60,10 +63,26 @@ def _one_type(parser: TokenCursor) -> Type:
     kind = TYPES[parser.advance().text.upper()]
     if kind is Type.DOUBLE:
         parser.take("PRECISION")
+    if kind is Type.TIMESTAMP:
+        _finish_timestamp(parser)
     if kind is Type.STRING and parser.take_type(TokenType.L_PAREN):
         parser.integer("the length of the string")
         parser.expect_type(TokenType.R_PAREN, ") after the length")
     return kind
+
+
+def _finish_timestamp(parser: TokenCursor) -> None:
+    """The digits of a second, which are read and ignored, and WITHOUT TIME ZONE."""
+    if parser.take_type(TokenType.L_PAREN):
+        place = parser.current
+        if parser.integer("how many digits a second has behind the point") > MICROSECONDS:
+            parser.fail("at most 6 digits behind the point of a second", token=place)
+        parser.expect_type(TokenType.R_PAREN, ") after the number of digits")
+    if parser.at("WITH"):
+        parser.fail("a TIMESTAMP without a zone", remedy=NO_ZONE)
+    if parser.take("WITHOUT"):
+        parser.expect("TIME")
+        parser.expect("ZONE")
 
 
 def _open(parser: TokenCursor, expected: str) -> tuple[TokenType, str]:
