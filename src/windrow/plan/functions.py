@@ -140,6 +140,14 @@ def _difference(types: Types) -> Type | None:
     return L if types[0] is S and all(t in TIMES for t in types[1:]) else None
 
 
+def _moment_of(types: Types) -> Type | None:
+    return T if types[0].numeric else None
+
+
+def _formatted(types: Types) -> Type | None:
+    return S if types[0] in TIMES and types[1] is S else None
+
+
 def _extraction(types: Types) -> Type | None:
     group_fits = all(t.integral for t in types[2:3])
     return S if group_fits and all(t is S for t in (*types[:2], *types[3:])) else None
@@ -221,6 +229,8 @@ FUNCTIONS: Mapping[str, Function] = {
         "year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute",
         "second", "epoch")), _PART),
     "date_trunc": Function("a unit in quotes and a TIMESTAMP", 2, 2, _truncation),
+    "to_timestamp": Function("a number of seconds since 1970", 1, 1, _moment_of),
+    "strftime": Function("a TIMESTAMP and a format in quotes", 2, 2, _formatted),
     "date_diff": Function("a unit in quotes and two TIMESTAMPs", 3, 3, _difference),
     "regexp_matches": Function("a string, a pattern and options", 2, 3, _all(S, B)),
     "regexp_extract": Function("a string, a pattern, a group and options", 2, 4, _extraction),

@@ -239,6 +239,8 @@ CASES = [
     ("SELECT SUM(*) FROM s", "SUM(*)", "only COUNT takes *"),
     ("SELECT QUANTILE(a, 2) FROM s", "QUANTILE(a, 2)", "a fraction from 0 to 1"),
     ("SELECT QUANTILE(0.5) FROM s", "QUANTILE(0.5)", "write QUANTILE(x, 0.9)"),
+    ("SELECT strftime(ts, '%Q') FROM f", "'%Q'", "write %% for a percent sign"),
+    ("SELECT strftime(ts, src) FROM f", "src", "a format in quotes"),
     ("SELECT VAR_POP(a) FROM s", "VAR_POP(a)", "VAR(x) * (COUNT(x) - 1) / COUNT(x)"),
     ("SELECT SOUNDEX(k) FROM s", "SOUNDEX(k)", "SHOW FUNCTIONS lists those that there are"),
     ("SELECT TUMBLE_START(ts) FROM s", "TUMBLE_START(ts)", "window_start()"),

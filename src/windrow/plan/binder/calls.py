@@ -31,6 +31,8 @@ def typed_call(
     arguments = list(args)
     if function in ("date_trunc", "date_diff"):  # whose first argument is no time
         arguments[1:] = fit_constants(arguments[1:], spans[1:])
+    elif function == "strftime":
+        arguments[:1] = [null_as(arguments[0], Type.TIMESTAMP)]
     elif function in ("array_contains", "any_equal"):
         arguments = _with_element(arguments, spans)
     elif function not in ("and", "or", "not", "case", "is_null"):

@@ -19,6 +19,8 @@ from windrow.plan.json_paths import Step, parse_path, path_text
 
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
          "quarter", "year")  # fmt: skip
+DIRECTIVES = tuple("YymdjHIpMSfaAbB%")
+"""What STRFTIME knows: each means the same in C, Python and DuckDB."""
 _NOT_RE2 = re.compile(r"(?:\\[^1-9]|[^\\(]|\((?!\?(?:[=!>(]|<[=!]|P=)))*\Z", re.DOTALL)
 """Patterns without what RE2 does not have: looking around, and references to groups."""
 _SURE = ("missing )", "unbalanced", "unterminated", "nothing to repeat", "multiple repeat",
@@ -162,9 +164,21 @@ def _no_path(span: Span) -> BindError:
     )  # fmt: skip
 
 
+def _format(argument: Expression, span: Span) -> Expression:
+    text = _text(argument, span, "a format in quotes", "write for example '%Y-%m-%d %H:%M:%S'")
+    unknown = [d for d in re.findall("%.?", text, re.DOTALL) if d[1:] not in DIRECTIVES]
+    if unknown:
+        raise BindError(
+            span=span, expected="directives among " + " ".join(f"%{d}" for d in DIRECTIVES),
+            found=unknown[0], remedy="write %% for a percent sign",
+        )  # fmt: skip
+    return argument
+
+
 CHECKS: dict[str, dict[int, Callable[[Expression, Span], Expression]]] = {
     "date_trunc": {0: _unit},
     "date_diff": {0: _unit},
+    "strftime": {1: _format},
     "regexp_matches": {1: _pattern, 2: _options("ism")},
     "regexp_extract": {1: _pattern, 2: _group, 3: _options("ism")},
     "regexp_replace": {1: _pattern, 2: _replacement, 3: _options("gism")},

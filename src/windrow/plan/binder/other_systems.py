@@ -12,16 +12,18 @@ _BOUNDS = (
     "window_start() or window_end() in the select list"
 )
 _IN_PYTHON = "declare one in Python: CREATE FUNCTION {0} (...) RETURNS ... AS 'module:{0}'"
-_FORMATTED = "write CAST(t AS STRING) and substring, or " + _IN_PYTHON.format("format_time")
+_FORMATTED = "write strftime(t, '%Y-%m-%d %H:%M:%S')"
 _CASE = "write CASE WHEN c THEN a ELSE b END, or IF(c, a, b)"
 _LAG = "write LAG(x, 1) OVER (PARTITION BY k ORDER BY ts)"
 
 FUNCTIONS = {
     "var_pop": _POPULATION, "stddev_pop": f"{_POPULATION}; SQRT of it",
     **dict.fromkeys(("iif", "decode"), _CASE),
-    **dict.fromkeys(("strftime", "to_char", "date_format"), _FORMATTED),
+    **dict.fromkeys(("to_char", "date_format"), _FORMATTED),
     **dict.fromkeys(("tumble_start", "tumble_end", "hop_start", "hop_end", "session_start",
                      "session_end", "time_bucket", "window"), _BOUNDS),
+    **dict.fromkeys(("from_unixtime", "epoch_ms", "timestamp_millis", "to_timestamp_ltz"),
+                    "write to_timestamp(seconds); of milliseconds to_timestamp(x / 1000.0)"),
     "timestampdiff": "write date_diff('second', t, u)",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
