@@ -55,7 +55,7 @@ class _Session:
     def __init__(self) -> None:
         self.conf = SimpleNamespace(get=self._get)
         self.sparkContext = SimpleNamespace(
-            master="local", defaultParallelism=CORES, parallelize=lambda _, n: _Tasks(n)
+            master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job
         )
 
     def _get(self, name: str, default: str = "") -> str:
@@ -67,18 +67,9 @@ class _Session:
         return _Frame([[pa.record_batch({"id": [number]})] for number in range(end)])
 
 
-@dataclass
-class _Tasks:
-    """A range of numbers, each in a partition of its own."""
-
-    count: int
-    work: Callable[[Iterable[int]], Iterable[bytes]] = lambda _: ()
-
-    def mapPartitions(self, work: Callable[[Iterable[int]], Iterable[bytes]]) -> _Tasks:  # noqa: N802
-        return _Tasks(self.count, work)
-
-    def collect(self) -> list[bytes]:
-        return [told for number in range(self.count) for told in self.work([number])]
+def _run_job(count: int, work: Callable[[Iterable[int]], Iterable[bytes]]) -> list[bytes]:
+    """What tasks give that have a number each."""
+    return [told for number in range(count) for told in work([number])]
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,9 +13,9 @@ import pytest
 
 from tests.spark.source.test_source import Source, read, spec, write
 from windrow.plan.program import compile_script
-from windrow.spark.source import pace, stream_files
+from windrow.spark.source import file_source, pace, stream_files
 from windrow.spark.source.file_log import FileLog, Stretch
-from windrow.spark.source.file_source import LogReader, SourceSpec
+from windrow.spark.source.file_source import SETTLED, LogReader, SourceSpec
 from windrow.streams.quarantine import Quarantine
 
 LIMIT = 1 << 15
@@ -224,3 +225,28 @@ def test_a_source_that_watches_in_vain_answers_as_one_that_does_not(tmp_path):
     at = watching.latestOffset(watching.initialOffset(), watching.getDefaultReadLimit())
     assert at == {"s": 1}
     assert watching.latestOffset(at, watching.getDefaultReadLimit()) == at
+
+
+def test_files_are_listed_seldom_while_nothing_seems_to_change_and_again_in_time(
+    tmp_path, monkeypatch
+):
+    for name in "12":
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / "x.csv").write_text(text(range(int(name), int(name) + 1)))
+    watched = spec(tmp_path, source="in", format_="csv")
+    reader = LogReader([watched], str(tmp_path / "offsets"), watched=0.001)
+    at = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+    time.sleep(2 * SETTLED / 1e9)  # until then another change may have the same time
+    looks = []
+    entries_for = LogReader._entries_for
+    monkeypatch.setattr(LogReader, "_entries_for", lambda *a: looks.append(1) or entries_for(*a))
+    monkeypatch.setattr(file_source, "LISTING", 1e-9)
+    for _ in range(5):
+        assert reader.latestOffset(at, reader.getDefaultReadLimit()) == at
+    assert len(looks) == 1
+    with (tmp_path / "in" / "1" / "x.csv").open("a") as grows:  # not the one that was read last
+        grows.write("7,1\n")
+    until = time.monotonic() + 20
+    while reader.latestOffset(at, reader.getDefaultReadLimit()) == at:
+        assert time.monotonic() < until
+    assert FileLog(Path(watched.log)).times[-1].top == 7

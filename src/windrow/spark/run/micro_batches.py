@@ -103,7 +103,8 @@ class MicroBatches:
         return self._through(frame, tasks, range(levels))
 
     def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:
-        return reports_in(self._numbers.mapPartitions(tasks.reporting(stretches)).collect())
+        context, work = self._session.sparkContext, tasks.reporting(stretches)
+        return reports_in(context.runJob(self._numbers, work))  # as collect, but for a closure less
 
     @cached_property
     def _numbers(self) -> Any:

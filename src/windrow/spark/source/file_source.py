@@ -21,6 +21,7 @@ connection that delivered them, or by the driver (``windrow.spark.source.relatio
 from __future__ import annotations
 
 import base64
+import os
 import pickle
 import time
 from collections.abc import Iterator, Sequence
@@ -50,6 +51,11 @@ WATCHED = "watched"
 """The option for how many seconds Spark may be kept waiting for something new."""
 GLANCE = 0.005
 """Seconds between looks at what is watched, each of which takes some microseconds."""
+SETTLED = 50_000_000
+"""Nanoseconds after a change in which another may have the same time."""
+LISTING, LONGEST = 0.01, 1.0
+"""The share of time in which files are listed though nothing seems to have changed, and the seconds
+after which they are at the latest."""
 Offset = dict[str, int]
 """Entries of the log of each stream."""
 
@@ -93,6 +99,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Spark asks ten times a second. If there is nothing new, the answer waits for up to ``watched``
     seconds, and what comes meanwhile is in it: so a file need not wait until Spark asks again.
+    A listing of many files takes long, so while what is watched stays as it is there are few of
+    them: for what is not seen there, such as a file in another directory that grows.
     """
 
     def __init__(self, specs: Sequence[SourceSpec], offsets: str, watched: float = 0.0) -> None:
@@ -100,6 +108,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._pace = Pace(streams=len(specs))
         self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
+        self._seen: tuple[list[int], Offset] | None = None
+        self._until = 0.0
 
     def initialOffset(self) -> Offset:
         return {stream.spec.name: 0 for stream in self._streams}
@@ -109,19 +119,33 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         batch = next_batch(self._offsets)
         self._pace.next_trigger()
         while True:
-            marks = self._marks()
-            found = self._entries_for(batch, start)
-            if found != start or not self._await_change(marks, until):
+            paths = [p for s in self._streams for p in s.watched_paths] if self._watched else []
+            marks = [time_of_change(path) for path in paths]
+            found = start if self._unchanged(marks, start) else self._look(marks, batch, start)
+            if found != start or not self._await_change(paths, marks, until):
                 return found
 
-    def _marks(self) -> list[list[int]]:
-        return [stream.marks() for stream in self._streams] if self._watched else []
+    def _look(self, marks: list[int], batch: int, start: Offset) -> Offset:
+        """What there is for a micro-batch; if nothing, it is known for some time."""
+        began, wall = time.monotonic(), time.time_ns()
+        found = self._entries_for(batch, start)
+        old = all(wall - mark > SETTLED for mark in marks)
+        if self._watched and old and found == start:
+            now = time.monotonic()
+            self._seen, self._until = (marks, start), now + min((now - began) / LISTING, LONGEST)
+        else:
+            self._seen = None
+        return found
 
-    def _await_change(self, marks: list[list[int]], until: float) -> bool:
+    def _unchanged(self, marks: list[int], start: Offset) -> bool:
+        """Whether there was nothing new a short time ago, and nothing has happened since."""
+        return self._seen == (marks, start) and time.monotonic() < self._until
+
+    def _await_change(self, paths: list[str], marks: list[int], until: float) -> bool:
         """Whether something has changed before it is too late."""
         while time.monotonic() + GLANCE < until:
             time.sleep(GLANCE)
-            if self._marks() != marks:
+            if [time_of_change(path) for path in paths] != marks:
                 return True
         return False
 
@@ -152,6 +176,14 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: Offset) -> None:
         """The logs keep everything: a file is known by its name while there is a checkpoint."""
+
+
+def time_of_change(path: str) -> int:
+    """When a file or directory was last changed; 0 if it cannot be known."""
+    try:
+        return os.stat(path).st_ctime_ns  # noqa: PTH116 - often, and in a fraction of the time
+    except OSError:  # whoever lists the files says what is wrong
+        return 0
 
 
 class WindrowSource(DataSource):

@@ -66,9 +66,10 @@ class StreamFiles:
             log.append([replace(entry, batch=batch) for entry in entries])
         return max(log.until(batch), start)
 
-    def marks(self) -> list[int]:
-        """Numbers that change, as a rule, when there is something new; cheap to ask for."""
-        return [_changed(path) for path in self._admission(self._open()).watched_paths]
+    @property
+    def watched_paths(self) -> list[str]:
+        """Paths of which one changes, as a rule, when there is something new."""
+        return [str(path) for path in self._admission(self._open()).watched_paths]
 
     def take_listing(self) -> None:
         """Whatever comes from now on is for the next run."""
@@ -157,13 +158,6 @@ class StreamFiles:
         if self.spec.once or last.over or last.idle or now - self._heard < self.spec.idle:
             return []
         return [Entry(idle=True, wall=now)]
-
-
-def _changed(path: Path) -> int:
-    try:
-        return path.stat().st_ctime_ns
-    except OSError:  # whoever lists the files says what is wrong
-        return 0
 
 
 def _bytes_of(item: Arrival | Entry) -> int:
