@@ -315,6 +315,36 @@ def test_one_time_sql_is_answered_as_embedded(spark):
     ]
 
 
+def test_one_time_sql_is_answered_from_shared_synopses_as_embedded(spark):
+    query = "SELECT k, {} AS t FROM s [RANGE {} SLIDE {}] GROUP BY k"
+    script = f"""
+        CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+        CREATE QUERY sums AS {query.format("SUM(v)", 12, 4)};
+        CREATE QUERY tops AS {query.format("MAX(v)", 8, 4)};
+    """
+    asked = [query.format("SUM(v)", 8, 4), query.format("MAX(v)", 8, 4)]
+    unknown = query.format("MIN(v)", 8, 4)
+    found = []
+    with windrow.connect() as embedded, windrow.connect(spark=spark) as db:
+        for connection in (embedded, db):
+            connection.execute(script)
+            for start in (1, 7):
+                ts = list(range(start, start + 6))
+                rows = {"k": ["ab"[t % 2] for t in ts], "v": [t * t % 7 for t in ts]}
+                connection.push("s", {"ts": ts, **rows})
+            connection.advance(to=12)
+            answers = [connection.query(text).sort_by("k").to_pylist() for text in asked]
+            with pytest.raises(InputError) as refused:
+                connection.query(unknown)
+            found.append((answers, refused.value.found))
+    assert found[0] == found[1]
+    expected = [(t, "ab"[t % 2], t * t % 7) for t in range(5, 13)]
+    assert found[0][0] == [
+        [{"k": k, "t": of(v for _, key, v in expected if key == k)} for k in "ab"]
+        for of in (sum, max)
+    ]
+
+
 def test_a_dropped_query_leaves_its_pipeline_and_its_name_is_kept_by_its_state(spark):
     with windrow.connect(spark=spark) as db:
         db.execute("CREATE STREAM s (ts BIGINT, x INT);")

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import windrow
 from tests.spark.scripts import compiled, net_changes, write_streams
+from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
 from windrow.core.errors import WindrowError
+from windrow.engine.progress import Report
+from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import Catalog
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
+from windrow.spark.stage import level_task
 from windrow.spark.stage.state_files import StateCommits
+from windrow.spark.stage.worker_cache import WorkerCache
+
+__all__ = ["running_server", "server", "url"]
 
 HOLD = {
     "of_a": "SELECT k, v FROM a [RANGE 30]",
@@ -52,8 +60,13 @@ def check(late: Catalog, early: Catalog, checkpoint: Path) -> None:
     (home,) = map(read_pipeline, pipeline_directories(checkpoint))
     assert set(home.present) == {*HOLD, *LATE}
     for name in LATE:
-        begins = home.joined[name].begins
-        assert home.joined[name].complete_from == begins > 0
+        assert home.joined[name].complete_from == home.joined[name].begins > 0
+    check_answers(late, early, {name: home.joined[name].begins for name in LATE})
+
+
+def check_answers(late: Catalog, early: Catalog, beginnings: Mapping[str, int]) -> None:
+    """Each begins at its instant with the answer of the early one, and goes on so."""
+    for name, begins in beginnings.items():
         found, whole = net_changes(late, name), net_changes(early, name)
         assert min(found) >= begins
         there: Counter[str] = Counter()
@@ -93,6 +106,35 @@ def test_a_new_query_begins_with_what_others_hold_and_goes_on_as_from_the_beginn
 
 def fail(*_: object) -> None:
     raise OSError("the disk is full")
+
+
+def test_what_a_new_query_begins_with_is_in_the_store_of_the_checkpoint(
+    tmp_path, url, monkeypatch, tmp_path_factory
+):
+    """Each run is on another machine; one dies in the first micro-batch of the new queries."""
+    write_streams(tmp_path, files=FILES, rows=60)
+    moved = files_apart(tmp_path, 3)
+    checkpoint = path_of(f"{url}/checkpoint")
+    late = compiled(tmp_path, {**HOLD, **LATE}, "first")
+    early = compiled(tmp_path, {**HOLD, **LATE}, "whole")
+
+    def run_elsewhere(queries: Catalog) -> Report:
+        monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path_factory.mktemp("machine")))
+        monkeypatch.setattr(level_task, "CACHE", WorkerCache())
+        return run_without_spark(queries, checkpoint)
+
+    run_elsewhere(compiled(tmp_path, HOLD, "first"))
+    run_without_spark(early, tmp_path / "other")
+    bring_back(moved)
+    with monkeypatch.context() as patch:
+        patch.setattr(StateCommits, "publish", fail)
+        with pytest.raises(WindrowError):
+            run_elsewhere(late)
+    assert list(checkpoint.glob("*/fills/*.arrow"))
+    said = {query.name: query.complete_from for query in run_elsewhere(late).queries}
+    run_without_spark(early, tmp_path / "other")
+    assert {said[name] for name in HOLD} == {None}
+    check_answers(late, early, {name: said[name] for name in LATE})
 
 
 def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):
