@@ -95,7 +95,7 @@ CASES = [
     ("SELECT TOP 3 WITH TIES a FROM s", "TOP 3", "TOP with PERCENT, WITH TIES or BY is not part"),
     ("SELECT a FROM s LIMIT 3 BY b", "LIMIT 3", "LIMIT with PERCENT, WITH TIES or BY is not part"),
     ("SELECT a FROM s JOIN t JOIN u ON t.a = u.a ON s.a = t.a", "a", "each ON directly after"),
-    ("SELECT a FROM s QUALIFY RANK() OVER (ORDER BY a) <= 2", "RANK", "tie for the first place"),
+    ("SELECT a FROM s QUALIFY NTILE() OVER (ORDER BY a) <= 2", "NTILE", "QUALIFY ROW_NUMBER()"),
     ("SELECT a FROM s LEFT SEMI JOIN t ON s.a = t.a", "t ON", "LEFT SEMI JOIN is not part of CQL"),
     ("WITH RECURSIVE x AS (SELECT a FROM s) SELECT a FROM x", "RECURSIVE", "its own answer"),
     ("SELECT a FROM s, (VALUES (1), 2) AS v (a)", "2", "( and the values of a row"),

@@ -200,6 +200,12 @@ QUERIES = {
     "top_of_groups_numbered": "SELECT * FROM (SELECT k, a, "
     "ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS place FROM s [RANGE 5 SECONDS]) AS q "
     "WHERE place < 4",
+    "top_ranks": "SELECT k, n, a FROM s [RANGE 6 SECONDS] "
+    "QUALIFY RANK() OVER (PARTITION BY n ORDER BY k DESC) <= 2",
+    "top_ranks_strict": "SELECT n, k FROM s [ROWS 12] "
+    "QUALIFY DENSE_RANK() OVER (ORDER BY k, n) <= 3",
+    "top_ranks_numbered": "SELECT * FROM (SELECT n, a, RANK() OVER (PARTITION BY n ORDER BY k) "
+    "AS place FROM s [RANGE 5 SECONDS]) AS q WHERE place < 4",
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
     "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] "

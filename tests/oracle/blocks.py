@@ -114,6 +114,7 @@ class Top:
     count: int
     order: tuple[tuple[str, bool], ...]
     groups: tuple[str, ...] | None = None
+    function: str = "ROW_NUMBER"
 
     @property
     def cql(self) -> str:
@@ -121,17 +122,18 @@ class Top:
         if self.groups is None:
             return f"ORDER BY {keys} LIMIT {self.count}"
         by = f"PARTITION BY {', '.join(self.groups)} " if self.groups else ""
-        return f"QUALIFY ROW_NUMBER() OVER ({by}ORDER BY {keys}) <= {self.count}"
+        return f"QUALIFY {self.function}() OVER ({by}ORDER BY {keys}) <= {self.count}"
 
     def chosen(self, columns: Columns, *together: str) -> str:
         """SQL for the condition; rows are ranked in each combination of ``together``."""
         names = [*together, *(self.groups or ())]
         by = f"PARTITION BY {', '.join(names)} " if names else ""
-        return f"row_number() OVER ({by}ORDER BY {self.sql(columns)}) <= {self.count}"
+        return f"{self.function}() OVER ({by}ORDER BY {self.sql(columns)}) <= {self.count}"
 
     def sql(self, columns: Columns) -> str:
-        """The whole order: NULLs last, ties by all columns."""
-        keys = [*self.order, *((name, False) for name, _ in columns)]
+        """The whole order: NULLs last, ties by all columns, unless they are at one place."""
+        ties = ((name, False) for name, _ in columns) if self.function == "ROW_NUMBER" else ()
+        keys = [*self.order, *ties]
         return ", ".join(f"{name} {'DESC' if down else 'ASC'} NULLS LAST" for name, down in keys)
 
 

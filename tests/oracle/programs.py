@@ -336,7 +336,9 @@ def topped(draw: st.DrawFn, block: Select) -> Select:
     groups = None
     if draw(st.booleans()):
         groups = tuple(draw(st.lists(st.sampled_from(names), max_size=2, unique=True)))
-    return replace(block, top=Top(draw(st.integers(1, 4)), order, groups))
+    functions = ("ROW_NUMBER", "RANK", "DENSE_RANK") if groups is not None else ("ROW_NUMBER",)
+    function = draw(st.sampled_from(functions))
+    return replace(block, top=Top(draw(st.integers(1, 4)), order, groups, function))
 
 
 def items(exprs: list[Expr]) -> tuple[Item, ...]:

@@ -347,6 +347,22 @@ RELATIONAL: dict[str, Script] = {
     "the last row as a value": Script(
         "SELECT k, a - (SELECT b FROM t [ROWS 1]) AS less FROM s [ROWS 4]"
     ),
+    "places that tuples share": Script(
+        "SELECT k, a, place FROM (SELECT k, a, RANK() OVER (PARTITION BY k ORDER BY a DESC) AS "
+        "place FROM s [RANGE 5]) AS q WHERE place <= 3",
+        "SELECT k, a, place FROM (SELECT k, a, RANK() OVER (PARTITION BY k ORDER BY a DESC NULLS "
+        "LAST) AS place FROM s [RANGE 5]) AS q WHERE place <= 3",
+    ),
+    "places that follow each other": Script(
+        "SELECT k, n, place FROM (SELECT k, n, DENSE_RANK() OVER (ORDER BY k, n) AS place "
+        "FROM s [ROWS 6]) AS q WHERE place < 4",
+        "SELECT k, n, place FROM (SELECT k, n, DENSE_RANK() OVER (ORDER BY k NULLS LAST, n NULLS "
+        "LAST) AS place FROM s [ROWS 6]) AS q WHERE place < 4",
+    ),
+    "all that are first": Script(
+        "SELECT k, a FROM s [RANGE 6] QUALIFY RANK() OVER (ORDER BY k) = 1",
+        "SELECT k, a FROM s [RANGE 6] QUALIFY RANK() OVER (ORDER BY k NULLS LAST) = 1",
+    ),
     "an order by a value": Script(
         "SELECT k, a FROM s [RANGE 4] ORDER BY a * (SELECT COUNT(*) FROM t [RANGE 3]), a, k "
         "DESC LIMIT 2",

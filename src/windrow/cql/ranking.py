@@ -1,4 +1,5 @@
-"""``ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...)`` and the number that it must not exceed.
+"""``ROW_NUMBER() OVER (PARTITION BY ... ORDER BY ...)`` and the number that it must not exceed;
+RANK() and DENSE_RANK() likewise.
 
 The number stands in QUALIFY of the block itself or, as people write it where there is no QUALIFY,
 in WHERE of a SELECT around it, under the name that the block gives the ROW_NUMBER().
@@ -20,10 +21,8 @@ UPPER = {exp.LTE: 0, exp.LT: -1, exp.EQ: 0}
 TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ
 }  # fmt: skip
-OF_RANKS = (
-    "write ROW_NUMBER() OVER (...) <= n in QUALIFY; for all tuples that tie for the first place "
-    "compare with a sub-query: WHERE x = (SELECT MAX(x) FROM ...)"
-)
+FUNCTIONS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
+OF_RANKS = "write RANK() OVER (...) <= n in QUALIFY, or AS a name in the select list"
 REMEDY = "write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3"
 
 
@@ -45,7 +44,7 @@ def take_ranking(select: Select, qualify: exp.Expr | None, sql: str) -> Select:
     ranking: Ranking | None = None
     items: list[Item] = []
     for place, item in enumerate(select.items):
-        if not _is_row_number(item.expression):
+        if not _function(item.expression):
             items.append(item)
             continue
         if ranking is not None or item.alias is None:
@@ -59,9 +58,7 @@ def take_ranking(select: Select, qualify: exp.Expr | None, sql: str) -> Select:
         subject, count = _upper_bound(part)
         if isinstance(subject, exp.Window):
             asked = _ranking(subject, sql, span)
-            if ranking is not None and (asked.partition_by, asked.order_by) != (
-                ranking.partition_by, ranking.order_by
-            ):  # fmt: skip
+            if ranking is not None and _order(asked) != _order(ranking):
                 subject = None
             else:
                 ranking = ranking or asked
@@ -101,27 +98,32 @@ def bound_inner_ranking(select: Select) -> Select:
 
 
 def _ranking(node: exp.Expr, sql: str, span: Span) -> Ranking:
-    order = node.args.get("order")
-    ranks = node.this.name.upper() in ("RANK", "DENSE_RANK")
-    if not _is_row_number(node) or order is None or node.args.get("spec"):
+    order, function = node.args.get("order"), _function(node)
+    if not function or order is None or node.args.get("spec"):
         raise ParseError(
             span=span, source=sql, expected="ROW_NUMBER() OVER ([PARTITION BY ...] ORDER BY ...)",
             found="something else before or in OVER",
-            remedy=OF_RANKS if ranks else f"{REMEDY}, or aggregate in a sub-query with GROUP BY",
+            remedy=f"{REMEDY}, or aggregate in a sub-query with GROUP BY",
         )  # fmt: skip
     return Ranking(
         tuple(node.args.get("partition_by") or ()),
         tuple(order_item(o, sql, span) for o in order.expressions),
-        None, None, 0, span,
+        None, None, 0, span, function,
     )  # fmt: skip
 
 
-def _is_row_number(node: exp.Expr) -> bool:
-    """Other functions with OVER are refused where expressions are bound."""
+def _order(ranking: Ranking) -> tuple[object, ...]:
+    """What decides the numbers."""
+    return ranking.partition_by, ranking.order_by, ranking.function
+
+
+def _function(node: exp.Expr) -> str:
+    """Which of the functions it is; others with OVER are refused where expressions are bound."""
     function = node.this if isinstance(node, exp.Window) else None
     if not isinstance(function, exp.Anonymous) or function.expressions:
-        return False
-    return bool(function.name.upper() == "ROW_NUMBER")
+        return ""
+    name = str(function.name.upper())
+    return name if name in FUNCTIONS else ""
 
 
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:

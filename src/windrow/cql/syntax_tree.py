@@ -158,7 +158,8 @@ class Limit:
 
 @dataclass(frozen=True)
 class Ranking:
-    """``ROW_NUMBER() OVER (...)`` and the ``count`` that it must not exceed, if one is known.
+    """``ROW_NUMBER() OVER (...)`` or its kin, and the ``count`` that it must not exceed, if one is
+    known.
 
     With a ``name`` the number is a column too, which stands at ``place`` in the select list.
     """
@@ -169,6 +170,7 @@ class Ranking:
     name: Name | None
     place: int
     span: Span = field(compare=False)
+    function: str = "ROW_NUMBER"
 
 
 @dataclass(frozen=True)

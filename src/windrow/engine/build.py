@@ -142,7 +142,9 @@ def _top(node: TopK, schema: pa.Schema, scan: bool) -> Operator:
     if not node.in_groups:
         return FirstK(schema, pattern, node.keys, node.count, kind)
     rows = arrow_schema(node.input.schema)
-    return FirstOfGroups(schema, rows, pattern, node.groups, node.keys, node.count, kind)
+    return FirstOfGroups(
+        schema, rows, pattern, node.groups, node.keys, node.count, kind, node.function
+    )
 
 
 def _join(node: Join, schema: pa.Schema, scan: bool) -> Operator:

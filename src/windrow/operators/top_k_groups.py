@@ -5,6 +5,7 @@ by group and then as TOP ranks them (``windrow.operators.top_k``), and what happ
 played in order of time on a counting tree over its ranks. Rows that tie on the order's keys are
 told apart by their other columns, so the answer does not depend on arrival. With ``numbered`` the
 place in the group, from 1, is one more column, so a row that moves up is withdrawn and said again.
+RANK and DENSE_RANK count places instead of rows (``windrow.operators.tied_ranks``).
 
 Cost per interval: ranking the groups that change, then O(k log g) per instant that changes a group
 of g rows. State: the live input, linked by group.
@@ -25,7 +26,6 @@ from windrow.columns.interner import Interner
 from windrow.columns.kernels import (
     boolean,
     grid_out,
-    inline,
     int64,
     ints,
     kernel,
@@ -39,19 +39,12 @@ from windrow.core.time import FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.join_side import WORTH_RECODING, JoinSide
 from windrow.operators.state.tuple_index import END, LINK
+from windrow.operators.tied_ranks import changes_of_places, say_change
 from windrow.operators.top_k import counting_tree, nth_present
 from windrow.plan.expressions import Expression
 from windrow.plan.nodes import OrderKey
+from windrow.plan.nodes.relational import ROW_NUMBER
 from windrow.plan.physical.state_kinds import BufferKind, Kept
-
-
-@inline
-def _say(place, rank, time, sign, changes, out):  # type: ignore[no-untyped-def]
-    """Note a change if there is room; how many there are."""
-    if changes < len(out):
-        out[changes, 0], out[changes, 1], out[changes, 2] = rank, time, sign
-        out[changes, 3] = place + 1
-    return changes + 1
 
 
 @kernel(int64, ints, ints, signs, ints, ints, ints, int64, boolean, grid_out)
@@ -90,12 +83,12 @@ def _changes_of_groups(  # type: ignore[no-untyped-def]
                 new = fresh[b] if b < count else -1
                 same = old == new
                 if old >= 0 and not same and (numbered or new < 0 or old < new):
-                    changes = _say(a, low + old, now, -1, changes, out)
+                    changes = say_change(a, low + old, now, -1, changes, out)
                     if numbered and new >= 0:
-                        changes = _say(b, low + new, now, 1, changes, out)
+                        changes = say_change(b, low + new, now, 1, changes, out)
                     a, b = a + 1, b + numbered
                 elif new >= 0 and not same:
-                    changes = _say(b, low + new, now, 1, changes, out)
+                    changes = say_change(b, low + new, now, 1, changes, out)
                     a, b = a + numbered, b + 1
                 else:
                     a, b = a + 1, b + 1
@@ -118,8 +111,10 @@ class FirstOfGroups:
         keys: Sequence[OrderKey],
         count: int,
         kind: BufferKind | None = None,
+        function: str = ROW_NUMBER,
     ) -> None:
         self.schema, self.keys, self.count = schema, tuple(keys), count
+        self.function = function
         self.numbered = len(schema) > len(rows)
         self.side = JoinSide(rows, pattern, groups, kind)
         self.kinds = [ARROW[group.type] for group in groups]
@@ -171,10 +166,17 @@ class FirstOfGroups:
         events = (rank[at], times[by_time], sign[by_time])
         starts = (np.append(np.searchsorted(codes[at], touched), len(at)),
                   np.append(np.searchsorted(codes[order], touched), len(order)))  # fmt: skip
+        ties = None if self.function == ROW_NUMBER else self._ties(codes, rows, order)
         room = likely_room(4 * len(moved) + 64)
         while True:
             out = np.empty((room, 4), np.int64)
-            changes = _changes_of_groups(*events, *starts, held, self.count, self.numbered, out)
+            if ties is None:
+                changes = _changes_of_groups(*events, *starts, held, self.count, self.numbered, out)
+            else:
+                dense = self.function == "DENSE_RANK"
+                changes = changes_of_places(
+                    *events, *starts, held, ties, self.count, dense, self.numbered, out
+                )
             if changes <= room:
                 return self._said(out[:changes], rows, order)
             room = changes
@@ -186,6 +188,11 @@ class FirstOfGroups:
         said = batch_of(arrays, self.schema, len(ranks))
         forever = np.full(len(ranks), FOREVER, np.int64)
         return Delta(np.ascontiguousarray(times), forever, signs_out.astype(np.int8), said)
+
+    def _ties(self, codes: Int64s, rows: pa.RecordBatch, order: Int64s) -> Int64s:
+        """A number for each rank, the same for rows of one group with equal keys."""
+        columns = [pa.array(codes), *(evaluate(k.expression, rows) for k in self.keys)]
+        return Interner([column.type for column in columns]).codes(columns, len(codes))[order]
 
     def _order(self, codes: Int64s, rows: pa.RecordBatch) -> Int64s:
         """The rows' positions by group, then in the order asked for, ties by all columns."""

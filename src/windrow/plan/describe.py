@@ -44,6 +44,7 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.joins import conditions_of
+from windrow.plan.nodes.relational import ROW_NUMBER
 from windrow.plan.nodes.window_specs import (
     PARTITIONED,
     NowWindow,
@@ -136,7 +137,9 @@ def _top(node: TopK, _clock: Clock) -> str:
         for k in node.keys
     ]
     each = ", ".join(render(group, node.input.schema) for group in node.groups)
-    return f"TopK {node.count} by {', '.join(keys)}{f', for each {each}' if each else ''}"
+    places = "" if node.function == ROW_NUMBER else f" places of {node.function}"
+    ordered = f"{node.count}{places} by {', '.join(keys)}"
+    return f"TopK {ordered}{f', for each {each}' if each else ''}"
 
 
 def _alias(schema: Schema, name: str) -> str:

@@ -48,7 +48,7 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.nodes.joins import as_key, join_of
-from windrow.plan.nodes.relational import columns_of_row, project
+from windrow.plan.nodes.relational import ROW_NUMBER, columns_of_row, project
 from windrow.plan.nodes.window_specs import RowsWindow
 
 NULL_OF_NULL = frozenset({
@@ -248,7 +248,8 @@ def at_most_one_row(plan: Node) -> bool:
         case GroupBy():
             return not plan.keys and not plan.lists
         case TopK():
-            return plan.count == 1 or at_most_one_row(plan.input)
+            alone = not plan.groups and plan.function == ROW_NUMBER
+            return (alone and plan.count == 1) or at_most_one_row(plan.input)
         case Window(spec=RowsWindow(count=1, partition_by=())):
             return True
         case Selection() | Projection() | DuplicateElimination() | Every():

@@ -221,24 +221,25 @@ def _first_of_groups(plan: Node, clauses: Clauses, select: Select, ranking: Rank
     """The first tuples of each group, and perhaps their numbers in the place of ROW_NUMBER()."""
     if ranking.count is None:
         raise BindError(
-            "ROW_NUMBER() of all tuples would change with each that comes or leaves",
+            f"{ranking.function}() of all tuples would change with each that comes or leaves",
             span=ranking.span, expected="a number that it does not exceed", found="none",
-            remedy="write QUALIFY ROW_NUMBER() OVER (...) <= 3, or put the SELECT into another "
-            "one's FROM and WHERE number <= 3 there",
+            remedy=f"write QUALIFY {ranking.function}() OVER (...) <= 3, or bound its name by "
+            "WHERE of a query around this one",
         )  # fmt: skip
     if ranking.count < 1:
         raise BindError(span=ranking.span, expected="at least one row", found=f"{ranking.count}")
     if select.distinct or select.limit is not None or select.order_by:
         raise BindError(
-            span=ranking.span, expected="no DISTINCT, ORDER BY or LIMIT beside ROW_NUMBER()",
-            found="one of them", remedy="put the SELECT into another one's FROM",
+            span=ranking.span, found="one of them",
+            expected=f"no DISTINCT, ORDER BY or LIMIT beside {ranking.function}()",
+            remedy="put the SELECT into another one's FROM",
         )  # fmt: skip
     carried = list(clauses.items)
     keys = tuple(OrderKey(_carry(e, carried), descending) for e, descending in clauses.ranking)
     groups = tuple(_carry(e, carried) for e in clauses.ranked_in)
     listed = project(plan, tuple(carried), select.span)
     numbered = ranking.name is not None
-    top = TopK(listed, keys, ranking.count, groups, numbered, span=ranking.span)
+    top = TopK(listed, keys, ranking.count, groups, numbered, ranking.function, span=ranking.span)
     row = columns_of_row(top.schema)
     shown = list(row[: len(clauses.items)])
     if ranking.name is not None:

@@ -263,6 +263,9 @@ class DuplicateElimination(Unary):
         return WEAK if self.input.pattern is WEAKEST else self.input.pattern
 
 
+ROW_NUMBER = "ROW_NUMBER"
+
+
 @dataclass(frozen=True)
 class OrderKey:
     """One expression to order by."""
@@ -276,21 +279,23 @@ class TopK(Unary):
     """The first ``count`` tuples in the order of ``keys``, of all or of each group.
 
     Ties are in the order of all columns. With ``numbered`` the place of a tuple in its group, from
-    1, is one more column.
+    1, is one more column. Of RANK and DENSE_RANK, as ``function`` says, tuples with equal keys are
+    at one place, and there may be more than ``count`` of them.
     """
 
     keys: tuple[OrderKey, ...]
     count: int
     groups: tuple[Expression, ...] = ()
     numbered: bool = False
+    function: str = ROW_NUMBER
 
     @property
     def in_groups(self) -> bool:
-        return self.numbered or bool(self.groups)
+        return self.numbered or bool(self.groups) or self.function != ROW_NUMBER
 
     @cached_property
     def schema(self) -> Schema:
-        place = (Field("row_number", Type.BIGINT),) if self.numbered else ()
+        place = (Field(self.function.lower(), Type.BIGINT),) if self.numbered else ()
         return self.input.schema + Schema(place)
 
     @property
