@@ -19,6 +19,8 @@ SAME = [
         "QUANTILE(v, 0.3) FILTER (WHERE o)",
     ),
     ("VAR_SAMP(v)", "VAR(v)"),
+    ("LISTAGG(k, ';') WITHIN GROUP (ORDER BY v DESC)", "STRING_AGG(k, ';' ORDER BY v DESC)"),
+    ("STRING_AGG(k) WITHIN GROUP (ORDER BY v)", "STRING_AGG(k ORDER BY v)"),
     ("STDDEV_SAMP(v)", "STDDEV(v)"),
     ("QUANTILE_CONT(v, 0.3)", "QUANTILE(v, 0.3)"),
     ("COUNT_IF(o) * 2", "COUNT(CASE WHEN o THEN 1 END) * 2"),
@@ -55,3 +57,18 @@ def test_a_path_that_is_none_is_an_error_and_no_log(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.DEBUG), pytest.raises(ScriptError, match="a path to one value"):
         db.execute("SELECT k ->> '$.a[' FROM s")
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("star", "columns"),
+    [
+        ("* EXCLUDE (ts, o)", "k, v"),
+        ("s.* EXCEPT (TS), ts AS w", "k, v, o, ts AS w"),
+        ("* EXCLUDE k", "ts, v, o"),
+    ],
+)
+def test_a_star_may_leave_columns_out(star: str, columns: str) -> None:
+    db = windrow.connect()
+    db.execute(STREAM)
+    plans = [db.explain(f"SELECT {items} FROM s [NOW]") for items in (star, columns)]
+    assert plans[0] == plans[1]

@@ -2,7 +2,8 @@
 
 ``APPROX_DISTINCT(x)`` is ``APPROXIMATE COUNT(DISTINCT x)``, ``COUNT_IF(c)`` is ``COUNT(*) FILTER
 (WHERE c)``, ``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)`` is ``QUANTILE(x, p)``, ``BOOL_AND(c)``
-is the least truth value. A call with other arguments stays as it is, and the binder refuses it.
+is the least truth value, and the order of ``LISTAGG(x) WITHIN GROUP (ORDER BY y)`` is written
+behind its arguments. A call with other arguments stays as it is, and the binder refuses it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ APPROXIMATE = "windrow_approximate"
 """The key under which a call says that it is approximate."""
 SKETCHED_COUNTS = ("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT")
 COUNTED_CONDITIONS = ("COUNT_IF", "COUNTIF")
+JOINED_TEXTS = ("LISTAGG", "STRING_AGG")
 TRUTH_VALUES = {"BOOL_AND": "MIN", "EVERY": "MIN", "BOOL_OR": "MAX"}
 
 
@@ -21,7 +23,7 @@ def respell(found: exp.Expr | None) -> exp.Expr | None:
     if isinstance(found, exp.Filter):
         found.set("this", respell(found.this))
     elif isinstance(found, exp.WithinGroup):
-        return _quantile(found)
+        return _in_parentheses(found)
     elif isinstance(found, exp.Anonymous):
         _respell_call(found)
     return found
@@ -52,11 +54,17 @@ def _case(written: exp.Expr, *branches: tuple[exp.Expr, exp.Expr]) -> exp.Case:
     return case
 
 
-def _quantile(found: exp.WithinGroup) -> exp.Expr:
+def _in_parentheses(found: exp.WithinGroup) -> exp.Expr:
     call, orders = found.this, found.expression.expressions
-    if not isinstance(call, exp.Anonymous) or call.name.upper() != "PERCENTILE_CONT":
+    if not isinstance(call, exp.Anonymous):
         return found
-    if len(call.expressions) != 1 or len(orders) != 1 or orders[0].args.get("desc"):
+    if call.name.upper() in JOINED_TEXTS and call.expressions:
+        *first, last = call.expressions
+        call.set("expressions", [*first, exp.Order(this=last, expressions=orders)])
+        return call
+    if call.name.upper() != "PERCENTILE_CONT" or len(call.expressions) != 1:
+        return found
+    if len(orders) != 1 or orders[0].args.get("desc"):
         return found
     call.set("this", "QUANTILE")
     call.set("expressions", [orders[0].this, *call.expressions])

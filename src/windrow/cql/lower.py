@@ -172,6 +172,13 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
         "GROUP BY ALL": "name the columns, or count them: GROUP BY 1, 2",
+        "GROUP BY ROLLUP": "write a SELECT for each set of columns, with UNION ALL between them",
+        **dict.fromkeys(("SEMI JOIN", "LEFT SEMI JOIN"), "write WHERE EXISTS (SELECT * FROM ...)"),
+        **dict.fromkeys(("ANTI JOIN", "LEFT ANTI JOIN"), "write WHERE NOT EXISTS (SELECT ...)"),
+        "ASOF JOIN": "write a window [PARTITION BY k ROWS 1] on the right: the latest of each key",
+        "DISTINCT ON": "write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) <= 1",
+        "OFFSET": "an answer has its first rows only: LIMIT n",
+        "WINDOW": "bound the input with a window in FROM: s [RANGE 5 MINUTES]",
     }
     raise ParseError(
         f"{construct} is not part of CQL", span=span, source=sql, remedy=remedies.get(construct, "")

@@ -104,10 +104,11 @@ class _Binder:
 
     def _named_item(self, item: Item, position: int, binder: ExpressionBinder) -> list[Named]:
         node = item.expression
-        if isinstance(node, exp.Star) and not any(node.args.values()):
-            return self._star(None, item)
-        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            return self._star(node.table, item)
+        star = node.this if isinstance(node, exp.Column) else node
+        if isinstance(star, exp.Star):
+            binder.refuse_changes_of_star(star, item.span)
+            named = self._star(node.table if isinstance(node, exp.Column) else None, item)
+            return self._without(named, star.args.get("except_") or [])
         bound = binder.bind(node)
         value = isinstance(bound, Column) and bound.index >= self.scope.table_width
         if isinstance(bound, Column) and bound.index >= 0 and item.alias is None and not value:
@@ -142,6 +143,25 @@ class _Binder:
                 remedy=did_you_mean(qualifier or "", self.scope.qualifiers()),
             )  # fmt: skip
         return columns
+
+    def _without(self, named: list[Named], left_out: list[exp.Expr]) -> list[Named]:
+        """What a star stands for without the columns that follow EXCEPT or EXCLUDE."""
+        names = [column.name.lower() for column in named]
+        for node in left_out:
+            if node.name.lower() not in names:
+                raise BindError(
+                    f"there is no column {node.name} to leave out",
+                    span=span_of(node, self.context.source),
+                    remedy=did_you_mean(node.name, (column.name for column in named)),
+                )
+        gone = {node.name.lower() for node in left_out}
+        rest = [column for column in named if column.name.lower() not in gone]
+        if not rest:
+            raise BindError(
+                "nothing is left of *", span=span_of(left_out[0], self.context.source),
+                remedy="leave out fewer columns",
+            )  # fmt: skip
+        return rest
 
     def _alias_of(self, node: exp.Expr, items: list[Named]) -> int | None:
         """The item that a bare name means by its alias, unless a column has that name."""

@@ -110,6 +110,11 @@ def _descends(keys: list[exp.Expr], distinct: bool, span: Span) -> bool:
             span=span, expected="one expression in ORDER BY, and none with DISTINCT",
             found=f"{len(keys)}", remedy="DISTINCT values are in their own order",
         )  # fmt: skip
+    if keys and keys[0].args.get("nulls_first"):
+        raise BindError(
+            span=span, expected="NULLS LAST, which is the rule", found="NULLS FIRST",
+            remedy="order by COALESCE(column, a value that comes first) instead",
+        )  # fmt: skip
     return bool(keys and keys[0].args.get("desc"))
 
 

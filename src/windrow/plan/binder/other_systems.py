@@ -43,6 +43,13 @@ FORMS = {
     "EXCEPT after *": "name the columns that are wanted",
     "REPLACE after *": "name the columns that are wanted",
     "RENAME after *": "name the columns that are wanted, with AS",
+    **dict.fromkeys(("BITWISEAND", "BITWISEOR", "BITWISELEFTSHIFT", "BITWISERIGHTSHIFT"),
+                    "multiply, divide (/) and take the rest (%) of powers of 2"),
+    "BITWISEXOR": "for a power write power(x, 2)",
+    **dict.fromkeys(("IGNORENULLS", "RESPECTNULLS"),
+                    "aggregates leave NULLs out, and LAG does not"),
+    "COLLATE": "texts are compared by their characters; write lower(x) to ignore case",
+    "SYMMETRIC": "write BETWEEN least(a, b) AND greatest(a, b)",
     "ANY": "write x IN (...)",
     "CONCAT": "write || between texts",
     "this form of IS": "write IS NULL, IS TRUE, IS FALSE or =",
@@ -50,7 +57,9 @@ FORMS = {
 """By the names of SQLGlot's nodes."""
 WORDS = {
     "WITHINGROUP": "WITHIN GROUP", "GROUPINGSETS": "GROUPING SETS", "ATTIMEZONE": "AT TIME ZONE",
-    "CONCAT": "a text after a text",
+    "CONCAT": "a text after a text", "IGNORENULLS": "IGNORE NULLS", "BITWISEXOR": "^",
+    "RESPECTNULLS": "RESPECT NULLS", "BITWISEAND": "&", "BITWISEOR": "|",
+    "BITWISELEFTSHIFT": "<<", "BITWISERIGHTSHIFT": ">>",
 }  # fmt: skip
 
 

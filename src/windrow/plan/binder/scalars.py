@@ -150,6 +150,12 @@ class ExpressionBinder:
             )  # fmt: skip
         return bound
 
+    def refuse_changes_of_star(self, star: exp.Star, span: Span) -> None:
+        """BindError if ``*`` is followed by REPLACE or RENAME."""
+        for argument in ("replace", "rename"):
+            if star.args.get(argument):
+                self._refuse(REFUSED[argument], span)
+
     def span(self, node: exp.Expr) -> Span:
         return span_of(node, self.source)
 
