@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s, identity_keys, validity
 from windrow.columns.byte_forms import byte_parts, is_bytes
+from windrow.columns.byte_kernels import word_at
 from windrow.columns.kernels import bytes_in, inline, int64, ints, ints_out, kernel, void
 
 NULL_HASH = -7046029254386353131
@@ -29,10 +30,7 @@ def hash_bytes(data, start, stop):  # type: ignore[no-untyped-def]
     h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
     i = start
     while i + 8 <= stop:
-        word = np.uint64(0)
-        for j in range(8):
-            word |= np.uint64(data[i + j]) << np.uint64(8 * j)
-        h = (h ^ word) * np.uint64(0xFF51AFD7ED558CCD)
+        h = (h ^ word_at(data, i)) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(32)
         i += 8
     word = np.uint64(0)

@@ -26,6 +26,7 @@ from windrow.columns.arrays import (
     validity,
 )
 from windrow.columns.byte_forms import byte_parts, is_bytes
+from windrow.columns.byte_kernels import copy_bytes, same_bytes
 from windrow.columns.growable import SMALLEST
 from windrow.columns.hashing import hash_bytes, mix
 from windrow.columns.kernels import (
@@ -147,23 +148,21 @@ def _intern_strings(  # type: ignore[no-untyped-def]
             code = slots[at]
             if code < 0:
                 base = ends[count]
-                for j in range(stop - start):
-                    arena[base + j] = data[start + j]
+                copy_bytes(arena, base, data, start, stop - start)
                 ends[count + 1] = base + stop - start
                 hashes[count] = h
                 slots[at] = count
                 codes[i] = count
                 count += 1
                 break
-            if hashes[code] == h and ends[code + 1] - ends[code] == stop - start:
-                same = True
-                for j in range(stop - start):
-                    if arena[ends[code] + j] != data[start + j]:
-                        same = False
-                        break
-                if same:
-                    codes[i] = code
-                    break
+            length = stop - start
+            if (
+                hashes[code] == h
+                and ends[code + 1] - ends[code] == length
+                and same_bytes(arena, ends[code], data, start, length)
+            ):
+                codes[i] = code
+                break
             at = (at + 1) & mask
     return count
 
@@ -181,15 +180,14 @@ def _find_strings(  # type: ignore[no-untyped-def]
         codes[i] = -1
         while slots[at] >= 0:
             code = slots[at]
-            if hashes[code] == h and ends[code + 1] - ends[code] == stop - start:
-                same = True
-                for j in range(stop - start):
-                    if arena[ends[code] + j] != data[start + j]:
-                        same = False
-                        break
-                if same:
-                    codes[i] = code
-                    break
+            length = stop - start
+            if (
+                hashes[code] == h
+                and ends[code + 1] - ends[code] == length
+                and same_bytes(arena, ends[code], data, start, length)
+            ):
+                codes[i] = code
+                break
             at = (at + 1) & mask
 
 

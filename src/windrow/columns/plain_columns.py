@@ -18,6 +18,7 @@ from windrow.columns.arrays import (
     validity,
 )
 from windrow.columns.byte_forms import byte_parts, from_bytes
+from windrow.columns.byte_kernels import copy_bytes
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
 
@@ -26,9 +27,7 @@ from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
 def _gather(data, starts, targets, out):  # type: ignore[no-untyped-def]
     """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
     for i in range(len(starts)):
-        start, target = starts[i], targets[i]
-        for j in range(targets[i + 1] - target):
-            out[target + j] = data[start + j]
+        copy_bytes(out, targets[i], data, starts[i], targets[i + 1] - targets[i])
 
 
 def gather_bytes(

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s, identity_keys
 from windrow.columns.byte_forms import byte_parts, is_bytes
+from windrow.columns.byte_kernels import same_bytes
 from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
@@ -93,13 +94,13 @@ def _by_text(times, classes, offsets, data):  # type: ignore[no-untyped-def]
         length = offsets[i + 1] - offsets[i]
         j = i - 1
         while j >= 0 and times[j] == times[i]:
-            if classes[j] == classes[i] and offsets[j + 1] - offsets[j] == length:
-                at = 0
-                while at < length and data[offsets[i] + at] == data[offsets[j] + at]:
-                    at += 1
-                if at == length:
-                    found[i] = found[j]
-                    break
+            if (
+                classes[j] == classes[i]
+                and offsets[j + 1] - offsets[j] == length
+                and same_bytes(data, offsets[i], data, offsets[j], length)
+            ):
+                found[i] = found[j]
+                break
             j -= 1
     return found
 
