@@ -15,7 +15,7 @@ from windrow.core.thresholds import lowered_thresholds
 from windrow.operators.state import buffer as module
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.saved_segments import MANY
-from windrow.operators.state.tuple_index import EXP, TS
+from windrow.operators.state.tuple_index import BITS, EXP, TS
 from windrow.plan.nodes import EdgeState, StrictState
 from windrow.plan.physical.state_kinds import HASH, BufferKind, buffer_kind
 
@@ -49,6 +49,7 @@ def delta(ts: int, rows: list[tuple[int, int]], sign: int) -> Delta:
 
 
 SEARCHED = buffer_kind(UpdatePattern.STRICT, chosen=EdgeState(3, StrictState.SEARCHED))
+HASHED = buffer_kind(UpdatePattern.STRICT)
 KINDS = [
     *(
         pytest.param(pattern, buffer_kind(pattern, scan), id=f"{pattern.name} {scan}")
@@ -198,3 +199,32 @@ def test_what_was_lent_stays_as_it_was_while_the_buffer_goes_on(
             assert found.rows.to_pylist() == wanted.to_pylist()
             assert found.ts.tolist() == life[:, TS].tolist()
             assert found.exp.tolist() == life[:, EXP].tolist()
+
+
+@given(steps=steps)
+def test_tuples_that_share_their_bits_are_told_apart(
+    steps: list[tuple[list[tuple[int, int]], int, int, bool]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BITS, "value", 2)
+        check(UpdatePattern.STRICT, HASHED, steps)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([1.5, None, np.nan, 0.0]), pa.array([1.5, None, np.nan, -0.0])),
+        (pa.array(["a", None, "b" * 20, ""]), pa.array(["a", None, "b" * 20, ""])),
+    ],
+)
+def test_equal_tuples_stand_in_one_queue_and_different_ones_make_the_index_exact(one, other):
+    buffer = StateBuffer(pa.schema([("v", one.type)]), UpdatePattern.STRICT, HASHED)
+    exp, at = np.full(len(one), 9, np.int64), np.zeros(len(one), np.int64)
+    buffer.insert(Delta.insertions(at, pa.RecordBatch.from_arrays([one], ["v"]), exp))
+    buffer.insert(Delta.insertions(at, pa.RecordBatch.from_arrays([other], ["v"]), exp))
+    assert buffer.index is not None
+    assert (len(buffer.index), buffer.index.exact) == (4, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BITS, "value", 2)
+        buffer._index_anew(exact=False)
+    assert (len(buffer.index), buffer.index.exact) == (4, True)

@@ -14,6 +14,7 @@ from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.operators import top_k
 from windrow.operators.top_k import FirstK
+from windrow.operators.top_k_groups import FirstOfGroups
 from windrow.plan.program import compile_script
 from windrow.result_files.change_table import sort_by_rank
 
@@ -123,3 +124,17 @@ def test_null_is_last_and_nan_the_greatest_in_whatever_order_they_come(
             made.process({"s": Delta.insertions(stamps, rows)}, 0)
             answer = sort_by_rank(pa.Table.from_batches([made.live_rows()]), plan)
             assert repr(answer["v"].to_pylist()) == repr(wanted[:count])
+
+
+def test_of_a_stream_only_the_first_rows_of_each_group_are_kept() -> None:
+    query = "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3;"
+    made = Pipeline(compile_script(DECLARATION + query).queries[0].plan, changes=True)
+    (first,) = (o for o in made.operators if isinstance(o, FirstOfGroups))
+    rng = np.random.default_rng(6)
+    k, v = rng.integers(0, 5, 900), rng.integers(0, 40, 900)
+    for start in range(0, 900, 30):
+        at = np.arange(start, start + 30)
+        made.process(arrivals(at, k[at], v[at]), start + 29)
+        assert first.size() <= 15
+    expected = [(g, x) for g in range(5) for x in sorted(v[k == g].tolist())[-3:]]
+    assert sorted((r["k"], r["v"]) for r in made.live_rows().to_pylist()) == expected

@@ -244,8 +244,7 @@ class FirstK:
     def order_of(self, rows: pa.RecordBatch) -> Int64s:
         """The rows' positions in the order asked for, NULLs last, ties by all columns."""
         keys = [(evaluate(k.expression, rows), k.descending) for k in self.keys]
-        keys += [(column, False) for column in rows.columns]
-        return sorted_positions(keys)
+        return sorted_positions(keys, rows.columns)
 
     def size(self) -> int:
         return len(self.buffer)

@@ -7,8 +7,11 @@ told apart by their other columns, so the answer does not depend on arrival. Wit
 place in the group, from 1, is one more column, so a row that moves up is withdrawn and said again.
 RANK and DENSE_RANK count places instead of rows (``windrow.operators.tied_ranks``).
 
+Over MONOTONIC input nothing leaves, so a row that is not among the first of its group never will
+be, and is forgotten; not so for RANK and DENSE_RANK, whose places any number of rows may share.
+
 Cost per interval: ranking the groups that change, then O(k log g) per instant that changes a group
-of g rows. State: the live input, linked by group.
+of g rows. State: the live input, linked by group; over MONOTONIC input k rows of each group.
 """
 
 from __future__ import annotations
@@ -116,6 +119,7 @@ class FirstOfGroups:
         self.schema, self.keys, self.count = schema, tuple(keys), count
         self.function = function
         self.numbered = len(schema) > len(rows)
+        self.forgets = pattern is UpdatePattern.MONOTONIC and function == ROW_NUMBER
         self.side = JoinSide(rows, pattern, groups, kind)
         self.kinds = [ARROW[group.type] for group in groups]
         self.groups = Interner(self.kinds)
@@ -138,15 +142,22 @@ class FirstOfGroups:
         if not len(moved):
             return Delta.empty(self.schema)
         times = np.concatenate([positive.ts, negative.ts, expiry])
-        answer = self._play(first, came, moved, times, earlier)
+        answer, never = self._play(first, came, moved, times, earlier)
+        if self.forgets:
+            buffer.kill(never, now)
         self.side.link(came, len(self.groups))
         self.side.forget(now)
         if len(self.groups) > 4 * len(self.side.codes) + WORTH_RECODING.value:
             self._recode()
         return answer
 
-    def _play(self, first: int, came: Int64s, moved: Int64s, times: Int64s, earlier: int) -> Delta:
-        """What becomes of the groups of ``moved``, which came or left at these times."""
+    def _play(
+        self, first: int, came: Int64s, moved: Int64s, times: Int64s, earlier: int
+    ) -> tuple[Delta, Int64s]:
+        """What becomes of the groups of ``moved``, which came or left at these times.
+
+        Also the positions of rows that come behind the first of their group, if none has left.
+        """
         side, size = self.side, len(self.groups)
         side.rings.reserve(size)
         touched = np.unique(side.codes.take(moved))
@@ -167,6 +178,8 @@ class FirstOfGroups:
         starts = (np.append(np.searchsorted(codes[at], touched), len(at)),
                   np.append(np.searchsorted(codes[order], touched), len(order)))  # fmt: skip
         ties = None if self.function == ROW_NUMBER else self._ties(codes, rows, order)
+        places = np.arange(len(order)) - np.repeat(starts[1][:-1], np.diff(starts[1]))
+        never = everything[order[places >= self.count]]
         room = likely_room(4 * len(moved) + 64)
         while True:
             out = np.empty((room, 4), np.int64)
@@ -178,7 +191,7 @@ class FirstOfGroups:
                     *events, *starts, held, ties, self.count, dense, self.numbered, out
                 )
             if changes <= room:
-                return self._said(out[:changes], rows, order)
+                return self._said(out[:changes], rows, order), never
             room = changes
 
     def _said(self, changes: Int64s, rows: pa.RecordBatch, order: Int64s) -> Delta:
@@ -198,8 +211,7 @@ class FirstOfGroups:
         """The rows' positions by group, then in the order asked for, ties by all columns."""
         keys = [(pa.array(codes), False)]
         keys += [(evaluate(k.expression, rows), k.descending) for k in self.keys]
-        keys += [(column, False) for column in rows.columns]
-        return sorted_positions(keys)
+        return sorted_positions(keys, rows.columns)
 
     def _recode(self) -> None:
         self.groups = Interner(self.kinds)

@@ -95,11 +95,13 @@ class StateBuffer:
         self._segments = Segments()
         self._saved = 0
         self._gone: list[Int64s] = []
+        self.index: TupleIndex | None = None
         self._start_over()
 
     def _start_over(self) -> None:
         self.schedule = schedule_for(self.kind)
-        self.index = TupleIndex(self.schema) if self.kind.by_tuple else None
+        exact = self.index is not None and self.index.exact
+        self.index = TupleIndex(self.rows, exact=exact) if self.kind.by_tuple else None
 
     def __len__(self) -> int:
         """How many tuples live."""
@@ -132,9 +134,9 @@ class StateBuffer:
         life[:, TS], life[:, EXP], life[:, END], life[:, LINK] = ts, exp, end, -1
         self.life.append(life)
         self.schedule.insert(np.arange(first, first + len(ts), dtype=np.int64), exp)
-        if self.index is not None:
-            self.index.insert(first, exp, rows)
         self._live += len(ts)
+        if self.index is not None and not self.index.insert(first, exp, rows, self.life):
+            self._index_anew(exact=True)
         return first
 
     def withdraw(self, delta: Delta) -> Int64s:
@@ -217,15 +219,18 @@ class StateBuffer:
         if holes > max(self._live, WORTH_MOVING.value):
             return self._move()
         if self.index is not None and len(self.index) > 4 * len(self.life) + WORTH_MOVING.value:
-            self._index_anew()
+            self._index_anew(exact=self.index.exact)
         return None
 
-    def _index_anew(self) -> None:
+    def _index_anew(self, *, exact: bool) -> None:
         """An index that knows only the tuples that are here."""
-        self.index = TupleIndex(self.schema)
+        self.index = TupleIndex(self.rows, exact=exact)
         living = self.living()
+        life = self.life.take(living)
+        living = living[life[:, END] == life[:, EXP]]  # what was withdrawn is found no more
         exp = np.ascontiguousarray(self.life.take(living)[:, EXP])
-        self.index.fill(self.base, len(self.life), living, exp, self.rows.take(living))
+        if not self.index.fill(self.base, living, exp, self.rows.take(living), self.life):
+            self._index_anew(exact=True)
 
     def _drop_before(self, position: int) -> None:
         self.rows.drop_before(position)
@@ -332,7 +337,7 @@ class StateBuffer:
         self.schedule.insert(living + base, np.ascontiguousarray(life[living, EXP]))
         self._live = len(living)
         if self.index is not None:
-            self._index_anew()
+            self._index_anew(exact=self.index.exact)
 
 
 def batch(columns: list[pa.Array], rows: pa.RecordBatch | None) -> pa.RecordBatch:
