@@ -182,7 +182,10 @@ class Inputs:
         """The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows,
         they would be late when the files are read once more.
         """
-        monitor = self.monitors[name] = deepcopy(self.monitor(name))
+        before = self.monitor(name)
+        described = (before.declaration, before.schema)  # these never change
+        monitor = deepcopy(before, {id(value): value for value in described})
+        self.monitors[name] = monitor
         self.feeds[name] = Feed(
             monitor,
             self.quarantine,

@@ -30,6 +30,7 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.core.schema import Type
+from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
@@ -49,6 +50,8 @@ READ_BY_ARROW = frozenset(
      Type.DATE)
 )  # fmt: skip
 """Types that Arrow's converters for CSV read as a cast from text does."""
+WORTH_A_KERNEL = Threshold(1 << 19, least=1)
+"""Bytes of a chunk that are worth a kernel's loading."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -225,7 +228,8 @@ def _columns(
         text = chunk.refused.decode("utf-8", errors="replace")
         return [pa.array([], pa.binary())] * len(places), [Rejected(1, chunk.reason, text)]
     options = options_of(declaration)
-    if unseen and not _is_utf8(chunk.data):
+    utf8 = bool(unseen or len(chunk.data) >= WORTH_A_KERNEL.value) and _is_utf8(chunk.data)
+    if not utf8:
         unseen = frozenset()
     types = {
         place: ARROW[field.type] if field.type in READ_BY_ARROW else pa.binary()
@@ -233,14 +237,28 @@ def _columns(
         if n not in unseen
     }
     refused: list[Rejected] = []
+    batch = _plain_fields(chunk.data, width, options, types) if utf8 else None
     try:
-        batch = _fields(chunk.data, width, refused, options, types)
+        if batch is None:
+            batch = _fields(chunk.data, width, refused, options, types)
     except pa.ArrowInvalid:  # some value, and the other way finds which
         refused.clear()
         batch = _fields(chunk.data, width, refused, options, dict.fromkeys(types, pa.binary()))
     nothing = pa.nulls(batch.num_rows, pa.string()) if unseen else None
     found = [nothing if n in unseen else batch.column(str(p)) for n, p in enumerate(places)]
     return found, refused
+
+
+def _plain_fields(
+    data: bytes, width: int, options: CsvOptions, types: Mapping[int, pa.DataType]
+) -> pa.RecordBatch | None:
+    """The columns of a large chunk that is plain, of types that are; None of others."""
+    if len(data) < WORTH_A_KERNEL.value:
+        return None
+    # Imported late: few of the processes that read load kernels.
+    from windrow.tables.plain_csv import read_plain  # noqa: PLC0415
+
+    return read_plain(data, width, options.separator, options.quote, types)
 
 
 def _fields(

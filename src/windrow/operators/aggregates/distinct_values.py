@@ -26,6 +26,8 @@ from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Eve
 from windrow.operators.state.move import Move
 from windrow.windows.row_index import RowIndex
 
+NONE = np.empty(0, np.int64)
+
 
 @kernel(void, ints, ints, signs, ints_out, ints_out, ints_out)
 def _first_and_last(pair, position, sign, held, keeper, change):  # type: ignore[no-untyped-def]
@@ -63,7 +65,8 @@ class OfDistinct:
     def __init__(self, kind: pa.DataType, plain: Accumulator) -> None:
         self.kind, self.plain = kind, plain
         self.pairs, self.crowding = RowIndex([pa.int64(), kind]), Crowding()
-        self.keeper = fresh(-1)
+        self.keeper, self._brought = fresh(-1), NONE
+        self._came_from = 0
 
     def grow(self, size: int) -> None:
         self.plain.grow(size)
@@ -76,6 +79,8 @@ class OfDistinct:
         pair = self._pairs(events.code, argument)
         change = np.empty(len(pair), np.int64)
         _first_and_last(pair, events.position, sign, *self.pairs.counts, self.keeper, change)
+        self._brought = events.position[change > 0]
+        self._came_from = int(events.position.min())
         of_values = replace(events, position=pair, sign=change.astype(np.int8))
         answer = self.plain.update(of_values, ArgumentValues(_PairValues(self.pairs)))
         self._purge()
@@ -108,9 +113,17 @@ class OfDistinct:
     def keeps(
         self, positions: Int64s, codes: Int64s, values: ArgumentValues
     ) -> npt.NDArray[np.bool_]:
-        argument = values(positions)
-        pair = self._pairs(codes, argument)
-        kept: npt.NDArray[np.bool_] = self.keeper[pair] == positions
+        """Of the tuples of the last update, where nothing leaves, those that brought a value."""
+        kept = np.zeros(len(positions), np.bool_)
+        new = positions >= self._came_from
+        if new.any():
+            brought = np.zeros(int(positions.max()) + 1 - self._came_from, np.bool_)
+            brought[self._brought - self._came_from] = True
+            kept[new] = brought[positions[new] - self._came_from]
+        older = np.flatnonzero(~new)
+        if len(older):
+            pair = self._pairs(codes[older], values(positions[older]))
+            kept[older] = self.keeper[pair] == positions[older]
         return kept
 
     def follow(self, move: Move) -> None:

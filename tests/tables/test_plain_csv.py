@@ -1,0 +1,89 @@
+"""What is read as plain CSV is what Arrow reads; what is not plain is left alone."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.core.thresholds import lowered_thresholds
+from windrow.plan.nodes.stream_relation import CsvOptions
+from windrow.tables import csv as csv_reader
+from windrow.tables.plain_csv import read_plain
+
+KINDS = {0: pa.int64(), 2: pa.timestamp("us"), 3: pa.string()}
+WIDTH = 5
+NUMBERS = st.integers(-(10**19), 10**19).map(str) | st.sampled_from(
+    ["", "0", "-0", "-", "00", "007", "+1", "1.0", " 1", "1e3", "x", "9" * 18, "-" + "9" * 18]
+)
+MOMENTS = st.datetimes().map(str) | st.sampled_from(
+    ["", "2024-02-28 00:00:00", "2024-02-29 01:02:03", "2023-02-29 01:02:03", "2024-04-31 00:00:00",
+     "2024-12-31 23:59:59.999999", "2024-12-31T23:59:59", "2024-12-31 23:59:60",
+     "2024-08-31 00:00:00", "2024-09-31 00:00:00", "1900-03-01 00:00:00", "2000-03-01 00:00:00",
+     "1969-12-31 23:59:59.999999", "2024-13-01 00:00:00", "2024-01-01 24:00:00", "2024-01-01",
+     "2024-01-01 00:00:00.123", "2024-01-01 00:00:00,123456", "0000-01-01 00:00:00"]
+)  # fmt: skip
+TEXTS = st.text(st.characters(exclude_characters=',"\r\n', codec="utf-8"), max_size=20)
+ROWS = st.lists(st.tuples(NUMBERS, TEXTS, MOMENTS, TEXTS, TEXTS), min_size=1, max_size=6)
+
+
+def by_arrow(data: bytes) -> pa.RecordBatch:
+    return csv_reader._fields(data, WIDTH, [], CsvOptions(), KINDS)
+
+
+@settings(max_examples=300)
+@given(rows=ROWS, lowered=st.booleans())
+def test_plain_rows_are_those_that_arrow_reads(rows, lowered):
+    data = "".join(",".join(row) + "\n" for row in rows).encode()
+    if lowered:
+        with lowered_thresholds():
+            found = read_plain(data, WIDTH, ",", '"', KINDS)
+    else:
+        found = read_plain(data, WIDTH, ",", '"', KINDS)
+    if found is not None:
+        assert found.to_pydict() == by_arrow(data).to_pydict()
+
+
+PLAIN = b"1,a,2024-05-01 10:00:00.001000,b,c\n,,,,\n-12,\xc3\xa9,2024-05-02 10:00:00,,x\n"
+
+
+def test_numbers_moments_texts_and_nothing_are_plain():
+    found = read_plain(PLAIN, WIDTH, ",", '"', KINDS)
+    assert found is not None
+    assert found.to_pydict() == by_arrow(PLAIN).to_pydict()
+    assert found.column("0").to_pylist() == [1, None, -12]
+    assert found.column("3").to_pylist() == ["b", None, None]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PLAIN + b'1,"a",2024-05-01 10:00:00,b,c\n', PLAIN.replace(b"\n", b"\r\n"), PLAIN[:-1],
+        PLAIN + b"\n", PLAIN + b"1,2,,\n", PLAIN + b"1,2,,3,4,5\n", PLAIN + b"one,2,,3,4\n",
+        PLAIN + b"1,2,soon,3,4\n",
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_arrow(data):
+    assert read_plain(data, WIDTH, ",", '"', KINDS) is None
+
+
+def test_types_that_are_not_plain_are_left_to_arrow():
+    assert read_plain(b"1,2\n", 2, ",", '"', {0: pa.float64()}) is None
+    assert read_plain(b"1\n", 1, ",", '"', {0: pa.int64()}) is None
+
+
+def test_every_day_of_four_centuries_is_that_of_arrow():
+    days = pa.array(range(-150_000, 0, 1), pa.int64())
+    moments = pc.cast(pc.multiply(days, 86_400_000_000), pa.timestamp("us"))
+    texts = pc.strftime(moments, "%Y-%m-%d %H:%M:%S").to_pylist()
+    plain = [text for text in texts if text[4:10] != "-02-29"]
+    data = "".join(f"1,{text[:19]}\n" for text in plain).encode()
+    found = read_plain(data, 2, ",", '"', {1: pa.timestamp("us")})
+    assert found is not None
+    assert len(plain) == len(texts) - 100
+    expected = [
+        m for m, text in zip(moments.to_pylist(), texts, strict=True) if "-02-29" not in text
+    ]
+    assert found.column("1").to_pylist() == expected
