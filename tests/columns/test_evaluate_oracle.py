@@ -32,6 +32,9 @@ SQL = {
     S: "VARCHAR", T: "TIMESTAMP", DATE: "DATE", V: "BIGINT",
 }  # fmt: skip
 
+PAIR = Type.struct([("a", L), ("b", S)])
+SQL |= {Type.array(L): "BIGINT[]", Type.array(S): "VARCHAR[]", PAIR: "STRUCT(a BIGINT, b VARCHAR)"}
+
 ALPHABET = "aAbz %_éÉß日😀\t"
 texts = st.text(ALPHABET, max_size=6)
 moments = st.datetimes(dt.datetime(1901, 1, 1), dt.datetime(2099, 1, 1))
@@ -167,6 +170,35 @@ JSON_PATHS = st.lists(st.sampled_from(['."b c"', ".a", "[0]", "[-1]", "[1]"]), m
 )
 
 
+@cache
+def arrays(kind: Type) -> st.SearchStrategy[Expression]:
+    """Of up to three values; NULL now and then."""
+    made = (call("array", Type.array(kind), *[expressions(kind, 1)] * n) for n in (1, 2, 3))
+    return st.one_of(*made, st.just(Literal(None, Type.array(kind))))
+
+
+@cache
+def elements(kind: Type) -> st.SearchStrategy[Expression]:
+    """One of the values of an array, if there is such a one."""
+    place = st.integers(-4, 4).map(lambda v: Literal(v, L)) | st.just(column("k"))
+    return call("element", kind, arrays(kind), place)
+
+
+@cache
+def fields(kind: Type) -> st.SearchStrategy[Expression]:
+    pair = call("struct", PAIR, leaf(L), leaf(S))
+    name = st.just(Literal("a" if kind is L else "b", S))
+    return call("field", kind, pair | st.just(Literal(None, PAIR)), name)
+
+
+def memberships(d: int) -> list[st.SearchStrategy[Expression]]:
+    return [
+        call(f, B, arrays(kind), expressions(kind, d))
+        for f in ("array_contains", "any_equal")
+        for kind in (L, S)
+    ]
+
+
 def boolean_calls(d: int) -> list[st.SearchStrategy[Expression]]:
     truth = expressions(B, d)
     text = expressions(S, d)
@@ -190,6 +222,8 @@ def boolean_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         st.tuples(numbers(d), reals).map(lambda v: Call("in", (v[0], *v[1]), B)),
         call("cast", B, whole(d)),
         call("regexp_matches", B, text, expressions_of_re2, options),
+        *memberships(d),
+        st.tuples(compared, arrays(L), arrays(L)).map(lambda v: Call(v[0], v[1:], B)),
     ]
 
 
@@ -213,6 +247,9 @@ def integer_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         call("negate", L, whole(d)),
         call("abs", L, whole(d)),
         call("length", L, expressions(S, d)),
+        *(call(f, L, arrays(L)) for f in ("length", "cardinality")),
+        elements(L),
+        fields(L),
         call("strpos", L, expressions(S, d), expressions(S, d)),
         call("strpos", L, expressions(S, d), literal(S)),
         call("subtract", L, expressions(T, d), expressions(T, d)),
@@ -284,6 +321,8 @@ def string_calls(d: int) -> list[st.SearchStrategy[Expression]]:
         call("concat_ws", S, text, text, text),
         *(call(f, S, text, length, fill) for f in ("lpad", "rpad")),
         call("split_part", S, text, fill, place),
+        elements(S),
+        fields(S),
         *(call("cast", S, expressions(k, d)) for k in (B, I, L, T, DATE)),
     ]
 
@@ -317,6 +356,13 @@ OWN: dict[Type, Callable[[int], list[st.SearchStrategy[Expression]]]] = {
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "AND", "or": "OR",
     "add": "+", "subtract": "-", "multiply": "*",
+}  # fmt: skip
+
+
+NESTED = {
+    "array": "[{all}]", "struct": "{{'a': {0}, 'b': {1}}}", "element": "({0})[{1}]",
+    "cardinality": "len({0})", "array_contains": "list_contains({0}, {1})",
+    "any_equal": "({1} = ANY({0}))",
 }  # fmt: skip
 
 
@@ -400,6 +446,12 @@ def untyped(e: Expression) -> str:
             pairs = zip(args[0:-1:2], args[1:-1:2], strict=True)
             whens = " ".join(f"WHEN {c} THEN {v}" for c, v in pairs)
             return f"(CASE {whens} ELSE {args[-1]} END)"
+        case name if name in NESTED:
+            return NESTED[name].format(*args, all=", ".join(args))
+        case "length" if e.args[0].type.element is not None:
+            return f"len({args[0]})"
+        case "field":
+            return f"{args[0]}.{args[1][6:7]}"
         case "cast":
             return args[0]
         case "try_cast":
@@ -500,7 +552,11 @@ def test_the_random_expressions_use_every_function_that_has_a_kernel():
         "like",
         "ilike",
         "in",
+        "strftime",
+        "to_timestamp",
         "sort_pair",
         "pair_value",
+        "sort_item",
+        "item_text",
     }
     assert set(KERNELS) - USED - elsewhere == set()
