@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from sqlglot.errors import ParseError as SqlglotParseError
@@ -67,6 +68,7 @@ def words_of(text: str) -> list[tuple[TokenType, str]]:
     return words
 
 
+NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
 
 
@@ -118,16 +120,20 @@ def _tokens(text: str) -> list[Token]:
 def _check_numbers(tokens: list[Token], text: str) -> None:
     """ParseError where a number runs into a word: ``1_000`` would be 1, under the name _000.
 
-    A unit of time may follow at once, as in ``[RANGE 5s]``.
+    A unit of time may follow at once, as in ``[RANGE 5s]``. An exponent has digits.
     """
-    for number, word in pairwise(tokens):
-        glued = number.token_type is TokenType.NUMBER and word.token_type is TokenType.VAR
-        if glued and word.start == number.end + 1 and word.text.upper() not in UNIT_OF:
+    for number, word in pairwise([*tokens, None]):
+        if number is None or number.token_type is not TokenType.NUMBER:
+            continue
+        last, whole = number, NUMBER.fullmatch(number.text) is not None
+        if word is not None and word.token_type is TokenType.VAR and word.start == number.end + 1:
+            last, whole = word, whole and word.text.upper() in UNIT_OF
+        if not whole:
             raise ParseError(
-                span=span_between(text, number.start, word.end),
+                span=span_between(text, number.start, last.end),
                 source=text,
                 expected="a number",
-                found=f"'{text[number.start : word.end + 1]}'",
+                found=f"'{text[number.start : last.end + 1]}'",
                 remedy="write its digits in base ten, without a mark between them; before a name "
                 "leave a blank",
             )

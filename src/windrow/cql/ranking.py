@@ -36,6 +36,12 @@ def order_item(node: exp.Expr, sql: str, default: Span) -> OrderItem:
             found="NULLS FIRST",
             remedy="order by COALESCE(column, a value that comes first) instead",
         )  # fmt: skip
+    if node.args.get("with_fill"):
+        raise ParseError(
+            span=span_of(node, sql, default), source=sql,
+            expected="a column or an expression in ORDER BY", found="WITH FILL",
+            remedy="an answer has the rows that there are; remove it",
+        )  # fmt: skip
     return OrderItem(inner, descending, span_of(node, sql, default))
 
 

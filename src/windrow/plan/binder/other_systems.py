@@ -24,6 +24,8 @@ FUNCTIONS = {
                      "session_end", "time_bucket", "window"), _BOUNDS),
     **dict.fromkeys(("from_unixtime", "epoch_ms", "timestamp_millis", "to_timestamp_ltz"),
                     "write to_timestamp(seconds); of milliseconds to_timestamp(x / 1000.0)"),
+    "safe_cast": "write TRY_CAST(x AS INT)", "convert": "write CAST(x AS INT)",
+    "date": "write CAST(x AS DATE)", "timestamp": "write CAST(x AS TIMESTAMP)",
     "timestampdiff": "write date_diff('second', t, u)",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
