@@ -306,6 +306,15 @@ def test_what_is_no_text_is_no_script(script: Any) -> None:
             call(script)
 
 
+def test_a_query_is_found_by_its_name_in_any_case() -> None:
+    db = windrow.connect()
+    [busy] = db.execute("CREATE STREAM s (ts BIGINT); CREATE QUERY Busy AS SELECT ts FROM s [NOW];")
+    assert db.queries["busy"] is db.queries["BUSY"] is busy
+    with pytest.raises(KeyError, match=r"did you mean Busy\?"):
+        db.queries["bussy"]
+    assert list(db.queries) == ["Busy"]
+
+
 def test_a_strategy_is_named_as_explain_names_it() -> None:
     db = windrow.connect(strategy="NT")
     db.execute("CREATE STREAM s (ts BIGINT)")

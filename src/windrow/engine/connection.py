@@ -17,6 +17,7 @@ from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.function_declarations import declare_function, load_functions
+from windrow.engine.handle_names import ByName
 from windrow.engine.handles import ArchiveHandle, Executed, Handle, SubscriptionsHandle
 from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
@@ -46,9 +47,9 @@ class Connection:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.catalog = Catalog()
-        self.queries: dict[str, Handle] = {}
-        self.archives: dict[str, ArchiveHandle] = {}
-        self.subscriptions: dict[str, SubscriptionsHandle] = {}
+        self.queries: ByName[Handle] = ByName()
+        self.archives: ByName[ArchiveHandle] = ByName()
+        self.subscriptions: ByName[SubscriptionsHandle] = ByName()
         self._runs: list[Run] = []
         self._warned: set[str] = set()
         self._lock = RLock()  # what moves the answers, and who looks at several of them
@@ -319,7 +320,7 @@ class Connection:
         """Stop all queries, forget everything, and let others write where results went."""
         self._runtime.close()
         self.catalog, self._runs, self._warned = Catalog(), [], set()
-        self.queries, self.archives, self.subscriptions = {}, {}, {}
+        self.queries, self.archives, self.subscriptions = ByName(), ByName(), ByName()
 
     def _tell(self) -> None:
         """Warn whoever called of rows that were put aside, and of values that were lost."""

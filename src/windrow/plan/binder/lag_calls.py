@@ -94,6 +94,11 @@ def _arguments(call: exp.Window, context: Context) -> tuple[exp.Expr, int]:
     distance = rest[0] if rest else None
     number = int(distance.this) if isinstance(distance, exp.Literal) and distance.is_int else 1
     plain = distance is None or (isinstance(distance, exp.Literal) and distance.is_int)
+    if len(rest) == 2:
+        raise BindError(
+            span=span_of(call, context.source), expected="LAG(x, n)", found="a third argument",
+            remedy="for tuples without an earlier one write COALESCE(LAG(x, n) OVER (...), value)",
+        )  # fmt: skip
     if value is None or len(rest) > 1 or not plain or number < 1 or call.args.get("spec"):
         _refuse(call, "LAG(x) or LAG(x, n), n being at least 1", "something else", context)
     return value, number
