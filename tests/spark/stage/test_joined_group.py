@@ -17,6 +17,7 @@ from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
 from windrow.plan.sharing import saved_group
 from windrow.plan.sharing.shared_synopses import SharedSynopses, shared_synopses, with_query
+from windrow.spark.checkpoint.query_groups import _with_summarised
 from windrow.spark.stage.blobs import unpack
 from windrow.spark.stage.bucket_host import BucketHost
 from windrow.spark.stage.packing import blobs, scatter, tell
@@ -37,6 +38,12 @@ LATE = {
     "of its own": "SELECT k, AVG(n) AS a, COUNT(DISTINCT n) AS b FROM s [RANGE 15 SLIDE 5] "
     "WHERE n > 3 GROUP BY k",
 }
+WAITING = {
+    "at_once": LATE["at once"],
+    "longer": "SELECT k, SUM(n) AS a FROM s [RANGE 40 SLIDE 10] WHERE n < 5 GROUP BY k",
+    "of_its_own": LATE["of its own"],
+}
+"""Of the first two, rows that wait are summarised already."""
 ROWS, END = 400, 110
 
 
@@ -134,3 +141,29 @@ def test_queries_that_join_saved_state_have_complete_answers_from_when_they_say(
             assert bucket.answer(number, instant) == expected, (text, instant)
         early = [ts for ts, _, of, _ in bucket.changes if of == number and ts < first]
         assert not early or number < len(EARLY)
+
+
+@pytest.mark.parametrize("cut", [41, 163, 290])
+def test_rows_that_wait_count_for_a_query_that_needs_no_other_summaries(cut):
+    rows, bucket = tuples(3), Bucket()
+    (group,) = shared_synopses(declared({f"q{i}": text for i, text in enumerate(EARLY)}))
+    bucket.take(group, rows.slice(0, cut))
+    assert bucket.meta is not None
+    closed, last = int(str(bucket.meta["now"])), int(rows["ts"].to_numpy()[:cut].max())
+    assert closed < last
+    for query in declared(WAITING):
+        joined = _with_summarised(group, query, closed) or with_query(group, query, last)
+        assert joined is not None
+        group = joined
+    since = [member.since for member in group.plan.members if member is not None]
+    assert since == [None, None, closed, closed, last]
+    for start in range(cut, ROWS, 57):
+        bucket.take(group, rows.slice(start, 57), over=start + 57 >= ROWS)
+    for number, text in enumerate(WAITING.values(), len(EARLY)):
+        slide = int(text.split("SLIDE ")[1].split("]")[0])
+        complete = group.sharing.member(group.queries[number].name).complete_from or 0
+        first = ((since[number] or 0) // slide + 1) * slide
+        for instant in range(first, END, slide):
+            if instant >= complete:
+                expected = whole_answer(text, rows, instant)
+                assert bucket.answer(number, instant) == expected, (text, instant)

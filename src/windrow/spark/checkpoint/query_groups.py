@@ -7,16 +7,17 @@ script no longer has leaves its seat empty, where no tuple is sent. Of a group t
 the plan is written down too: a query that goes leaves what others read.
 
 A periodic aggregate that is new joins a group over its stream, clock and keys that goes on (Golab
-2006, 8.2): it starts at once on synopses that hold enough, extends one, or fills its own, after the
-last instant of which the group has seen rows, or has published answers. Those that have gone by
-then are gone for good. Other new queries share their selection, or synopses, among themselves.
+2006, 8.2): it starts at once on synopses that hold enough or extends one, after the last instant
+that the group has closed; or it fills its own, after the last one of which the group has seen rows.
+Those that have gone by then are gone for good. Other new queries share their selection, or
+synopses, among themselves.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -190,16 +191,16 @@ def with_new_queries(group: Group, free: Sequence[QueryDeclaration]) -> Group:
     shared = group.shared
     if not isinstance(shared, SharedSynopses):
         return group
-    now: int | None = None
     members, seats = dict(group.members), list(group.seats)
-    for query in free:
-        if now is None:
-            now = _last_instant(group)
-        joined = with_query(shared, query, now)
-        if joined is not None:
-            members[len(seats)] = query
-            seats.append((query.name, _digest_of_member(joined, len(joined.queries) - 1)))
-            shared = joined
+    left, joins = list(free), (_with_summarised, with_query)
+    for join, now in zip(joins, _last_instants(group) if free else (), strict=False):
+        for query in tuple(left):
+            joined = join(shared, query, now)
+            if joined is not None:
+                members[len(seats)] = query
+                seats.append((query.name, _digest_of_member(joined, len(joined.queries) - 1)))
+                shared = joined
+                left.remove(query)
     if shared is group.shared:
         return group
     shared = schedule_again(shared, [name for name, _ in seats])
@@ -207,13 +208,31 @@ def with_new_queries(group: Group, free: Sequence[QueryDeclaration]) -> Group:
     return Group(shared, declaration, members, seats, group.directory, joined=True)
 
 
-def _last_instant(group: Group) -> int | None:
-    """The last instant of which a group has seen rows or published answers; None: of none.
+def _with_summarised(
+    shared: SharedSynopses, query: QueryDeclaration, closed: int | None
+) -> SharedSynopses | None:
+    """With a query that answers after the last instant that is ``closed``; None if it cannot.
 
-    Rows of an instant that is not closed wait, and are summarised for those that were there. What
-    was published of a micro-batch that was cut short is not published again.
+    Rows after that wait as summaries for those that were there. If the query needs others it has
+    missed them, and answers after the last instant of which there are rows.
     """
-    found = [published_results(place).totals.now for place in _places(group)]
+    joined = None if closed is None else with_query(shared, query, closed)
+    return joined if joined is not None and _summaries(joined) == _summaries(shared) else None
+
+
+def _summaries(shared: SharedSynopses) -> list[tuple[object, ...]]:
+    """What is summarised of rows, for however long it is kept."""
+    return [(store.predicate, store.s, store.contents) for store in shared.plan.synopses]
+
+
+def _last_instants(group: Group) -> tuple[int | None, int | None]:
+    """The last instant that a group has closed or published answers of, and the last one of which
+    it has seen rows; None: none.
+
+    What was published of a micro-batch that was cut short is not published again.
+    """
+    closed = [published_results(place).totals.now for place in _places(group)]
+    seen: list[int] = []
     for path in pipeline_directories(group.directory.parent):
         home = read_pipeline(path)
         if group.directory.name not in home.members:
@@ -223,9 +242,14 @@ def _last_instant(group: Group) -> int | None:
             level, bucket = map(int, key.split("."))
             meta = BucketFiles(home.state, level, bucket).read(file).meta.get(number)
             if meta is not None:
+                closed.append(int(meta["now"]))
                 times = from_json(meta["times"]).values()
-                found += [int(meta["now"]), *(max(t.top, t.advanced) for t in times)]
-    return max((instant for instant in found if instant not in (None, BEGINNING)), default=None)
+                seen += [max(time.top, time.advanced) for time in times]
+    return _greatest(closed), _greatest([*closed, *seen])
+
+
+def _greatest(instants: Iterable[int | None]) -> int | None:
+    return max((instant for instant in instants if instant not in (None, BEGINNING)), default=None)
 
 
 def _places(group: Group) -> Iterator[Path]:

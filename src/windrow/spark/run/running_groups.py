@@ -32,7 +32,8 @@ class RunningGroups:
     ) -> list[Group]:
         """The groups with those of the queries that join them; their pipelines pause from now on.
 
-        A query answers after the last instant of which a group has seen rows.
+        A query answers after the last instant that a group has closed, or, if rows that wait are
+        not summarised for it, after the last one of which there are rows.
         """
         free, found = [*queries], []
         for run in runs if self._strategy is Strategy.UPA else ():
