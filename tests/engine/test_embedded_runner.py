@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pytest
@@ -13,6 +14,7 @@ from tests.support.runs import run_embedded
 from windrow.core.errors import DataError
 from windrow.engine.progress import Progress
 from windrow.plan.program import compile_script
+from windrow.streams.monitor import Accepted, InputMonitor
 
 SCRIPT = """
     CREATE STREAM s (ts BIGINT, w BIGINT) FROM 'in' FORMAT csv;
@@ -66,3 +68,18 @@ def test_what_was_right_before_an_error_is_published() -> None:
     with pytest.raises(DataError, match="query more, CAST"):
         run_embedded(catalog, once=True, quarantine=None, on_progress=ignored)
     assert written()[:3] == [10, 20, 30]
+
+
+def test_what_was_read_before_an_error_is_answered_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("in/2.csv").write_text("ts,w\n4,40\n")
+    accept = InputMonitor.accept
+
+    def fail_at_the_second(self: InputMonitor, *arguments: Any) -> Accepted:
+        if self.accepted:
+            raise OSError("no more")
+        return accept(self, *arguments)
+
+    monkeypatch.setattr(InputMonitor, "accept", fail_at_the_second)
+    with pytest.raises(OSError, match="no more"):
+        run_embedded(compile_script(SCRIPT).catalog)
+    assert written() == [10, 20]

@@ -74,6 +74,7 @@ class Inputs:
         self._wall, self._silences = wall, Silences(wall)
         self._catalog = Catalog()
         self._observed = Observed()
+        self._failure: Exception | None = None
 
     def declare(self, catalog: Catalog) -> None:
         """Take note of the streams and relations that there are by now."""
@@ -203,11 +204,21 @@ class Inputs:
     def step(self) -> bool:
         """Take in some batches of the files that are behind; False if there is nothing to read.
 
-        What an interval costs beyond its rows is paid once for them all.
+        What an interval costs beyond its rows is paid once for them all. An error is raised when
+        queries have gone on with what was read before it.
         """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
         rows, read = 0, False
         while rows < ROWS_AT_ONCE.value:
-            accepted = self._take_in_batch()
+            try:
+                accepted = self._take_in_batch()
+            except Exception as error:
+                if not read:
+                    raise
+                self._failure = error
+                break
             if accepted is None:
                 break
             rows, read = rows + len(accepted.delta), True
