@@ -9,19 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from windrow.columns.arrays import Int64s
 from windrow.core.errors import InputError
 from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.csv import first_row, header, read_csv
-from windrow.tables.enforce import as_json, enforce, resolve
+from windrow.tables.enforce import resolve
 from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable, unpack
 from windrow.tables.jsonlines import first_object, read_json
+from windrow.tables.parquet_rows import read_parquet
 from windrow.tables.parsed_rows import Parsed
 
 ROWS = Threshold(1 << 17, least=1)
@@ -92,7 +91,7 @@ def _batches(
         case "json":
             return read_json(path, declaration, part)
         case _:
-            return read_parquet(path, declaration, rows)
+            return read_parquet(path, declaration, rows, columns)
 
 
 def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
@@ -140,31 +139,9 @@ def format_of(path: Path, declaration: StreamDeclaration) -> str:
     return name
 
 
-def read_parquet(path: Path, declaration: StreamDeclaration, rows: int) -> Iterator[Parsed]:
-    """The file's rows, numbered from 1; other columns than the declared ones are not read."""
-    with pyarrow.parquet.ParquetFile(path) as file:
-        names = resolve(file.schema_arrow.names, declaration, str(path))
-        before = 0
-        for batch in file.iter_batches(batch_size=rows, columns=names):
-            numbers = np.arange(before + 1, before + 1 + batch.num_rows, dtype=np.int64)
-            columns = [batch.column(name) for name in names]
-            yield enforce(columns, numbers, declaration, _Rows(batch))
-            before += batch.num_rows
-
-
 def parquet_rows(path: Path) -> int | None:
     """How many rows a Parquet file has, as its footer says; None if it is not one."""
     try:
         return int(pyarrow.parquet.read_metadata(path).num_rows)
     except UNREADABLE:
         return None
-
-
-class _Rows:
-    """Rows as JSON, made when they are asked for."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.batch = batch
-
-    def __call__(self, positions: Int64s) -> list[str]:
-        return [as_json(row) for row in self.batch.take(pa.array(positions)).to_pylist()]
