@@ -102,6 +102,7 @@ def test_lines_that_are_read_one_by_one_have_the_same_values(tmp_path: Path) -> 
         ("SELECT MIN(a) FROM s [NOW]", "MIN does not take this type"),
         ("SELECT FIRST(a) FROM s [NOW]", "numbers, texts or times to be ordered"),
         ("SELECT ARRAY_AGG(a) FROM s [NOW]", "numbers, texts or times to be ordered"),
+        ("SELECT APPROX_DISTINCT(a) FROM s [RANGE 4 SLIDE 2]", "a sketch takes numbers"),
         ("SELECT t[1] FROM s [NOW]", "of a JSON text write x -> 0"),
         ("SELECT s.z FROM s [NOW]", "no field z"),
         ("SELECT x.s.z FROM s [NOW] AS x", "no field z; there is x, l"),

@@ -88,6 +88,11 @@ class Aggregates:
             reading = Reading.LOWER
         elif reading is not Reading.EXACT:
             refuse_exact(function, distinct, span)
+            if argument is not None and argument.type.is_nested:
+                raise BindError(
+                    "a sketch takes numbers, texts and times", span=span, expected="one of them",
+                    found=argument.type.value, remedy="leave APPROXIMATE out, or take a value out",
+                )  # fmt: skip
         return self._add(
             Aggregate(function, argument, name, kind, distinct, parameter, span, reading)
         )

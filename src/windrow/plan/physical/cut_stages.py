@@ -127,6 +127,11 @@ class _StageBuilder(StageEdges):
         """``node`` sees each tuple wherever it is."""
         return self._over(node, self._fragment(node.input))
 
+    def unnest(self, node: Unnest) -> Fragment:
+        """Wherever a tuple is; senders know no value of its array, so it has to be somewhere."""
+        below = self._fragment(node.input)
+        return self._over(node, self._by_row(below) if below.placed is Where.FREE else below)
+
     def whole_row(self, node: Unary) -> Fragment:
         """``node`` sees all copies of a tuple together."""
         row = tuple(column_at(node.schema, i) for i in range(len(node.input.schema)))
@@ -316,7 +321,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
         Subscribe: _StageBuilder.subscribe,
         Window: _StageBuilder.window,
         AppendOnly: _StageBuilder.in_place,
-        Unnest: _StageBuilder.in_place,
+        Unnest: _StageBuilder.unnest,
         NegativeTuples: _StageBuilder.in_place,
         Every: _StageBuilder.in_place,
         ToStream: _StageBuilder.to_stream,
