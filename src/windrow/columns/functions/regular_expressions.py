@@ -57,6 +57,32 @@ def with_named_groups(pattern: str) -> str:
     return f"(?P<_0>{_TOKENS.sub(name, pattern)})"
 
 
+@lru_cache(maxsize=256)
+def with_one_group(pattern: str, group: int) -> tuple[str, int]:
+    """The pattern with as few named groups as will do, and at which place the wanted one is.
+
+    A group that is extracted costs time, so the others get no name if none has one already.
+
+    >>> with_one_group("(a)(b)", 2)
+    ('(?:a)(?P<_2>b)', 0)
+    >>> with_one_group("(?P<x>a)(b)", 2)
+    ('(?P<_0>(?P<x>a)(?P<_1>b))', 2)
+    """
+    count = 0
+
+    def name(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] != "(":
+            return found[0]
+        count += 1
+        return f"(?P<_{count}>" if count == group else "(?:"
+
+    made = _TOKENS.sub(name, pattern)
+    if "(?P<" in pattern or "(?<" in pattern or group > count:
+        return with_named_groups(pattern), group
+    return (made if group else f"(?P<_0>{made})"), 0
+
+
 def naming_pattern(compute: Callable[[Operand, Call], Operand]) -> Kernel:
     """The kernel that names a pattern that RE2 does not take."""
 
@@ -93,11 +119,12 @@ def extract(text: Operand, call: Call) -> Operand:
     """What a group of the first match is: empty where nothing matches."""
     group = call.args[2].value if len(call.args) > 2 and isinstance(call.args[2], Literal) else 0
     pattern = with_options(constant(call, 1), constant(call, 3))
-    groups = pc.extract_regex(text, with_named_groups(pattern))
     assert isinstance(group, int)
-    if group >= groups.type.num_fields:
+    named, place = with_one_group(pattern, group)
+    groups = pc.extract_regex(text, named)
+    if place >= groups.type.num_fields:
         raise pa.ArrowInvalid(f"no group {group} in a pattern of {groups.type.num_fields - 1}")
-    found = pc.struct_field(groups, [group])
+    found = pc.struct_field(groups, [place])
     return pc.if_else(pc.and_(pc.is_valid(text), pc.is_null(found)), "", found)
 
 
