@@ -155,13 +155,17 @@ def aggregates(draw: st.DrawFn, columns: list[Expr], *, exact: bool = False) -> 
     function = draw(st.sampled_from(EXACT if exact else EXACT + ROUNDED))
     if function == "COUNT(*)":
         return COUNT_ALL
-    columns = [c for c in columns if not c.nested] or columns
+    if function in ("COUNT", "COUNT DISTINCT"):
+        return aggregate(function, draw(st.sampled_from(columns)))
+    columns = [c for c in columns if not c.nested]
+    if not columns:
+        return COUNT_ALL
     if function in IN_ORDER:
         texts = [c for c in columns if c.type == "STRING"]
         by = draw(st.sampled_from(columns))
         if function == "ARRAY_AGG":
             plain = [c for c in columns if c.type in ("BIGINT", "STRING")]
-            if not plain or by.nested:
+            if not plain:
                 return COUNT_ALL
             return collected(draw(st.sampled_from(plain)), by, draw(st.booleans()))
         if function != "STRING_AGG":

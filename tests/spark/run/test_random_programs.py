@@ -20,6 +20,7 @@ from tests.oracle.queries import Feed, Program, Relation
 from tests.oracle.random_scripts import RELATIONAL, scripts
 from tests.oracle.running import table
 from tests.oracle.scripts import declared, fed
+from tests.oracle.test_nested_values import nested_programs
 from tests.oracle.test_time_constructs import programs_of_time
 from tests.oracle.windows import Row
 from tests.spark.scripts import net_changes, run_embedded, run_on_spark
@@ -121,6 +122,14 @@ def test_what_sql_has_beside_the_algebra_answers_in_buckets_as_one_pipeline_does
     program=programs_of_time(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000)
 )  # fmt: skip
 def test_constructs_of_time_answer_in_buckets_as_one_pipeline_does(program, strategy, seed):
+    answers_the_same_in_buckets(program, strategy, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=300)
+@given(program=nested_programs(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000))
+def test_nested_values_answer_in_buckets_as_one_pipeline_does(program, strategy, seed):
     answers_the_same_in_buckets(program, strategy, seed)
 
 
