@@ -26,7 +26,12 @@ AXES = {
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    sheet, panels = plt.subplots(6, 3, figsize=(17, 26))
+    sheet, panels = plt.subplots(6, 3, figsize=(17, 27), layout="constrained")
+    sheet.suptitle(
+        "Wu, Chen, Yu 2004: CEI takes less storage than UI and, mostly, LCI; its search time "
+        "hardly depends on L\n"
+        "(medians of rounds; both axes are logarithmic; lower is better)"
+    )
     _pieces(panels[0], results["figure_14"])
     for row, number in zip(panels[1:], TITLES, strict=True):
         found, by = results[f"figure_{number}"], BY[number]
@@ -43,9 +48,8 @@ def draw(results: dict[str, Any], path: Path) -> None:
     for panel in panels.ravel():
         panel.set_xscale("log", base=2)
         panel.set_yscale("log")
-        panel.legend(fontsize=8)
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4)
         panel.grid(visible=True, alpha=0.3)
-    sheet.tight_layout()
     sheet.savefig(path, dpi=80)
     plt.close(sheet)
 

@@ -52,7 +52,8 @@ def draw(
 ) -> None:
     """A sheet of charts with one legend below them.
 
-    Each begins at nothing, or is logarithmic if its values are far apart.
+    A title of one line is followed by one that says what to see. Each begins at nothing, or is
+    logarithmic if its values are far apart.
     """
     rows = -(-len(charts) // columns)
     sheet, panels = plt.subplots(
@@ -73,13 +74,14 @@ def draw(
                 capsize=3,
                 elinewidth=1,
             )
-        panel.set(xlabel=chart.across, ylabel=chart.up, title=chart.title)
+        seen = "" if "\n" in chart.title else f"\n{extremes_text(chart.lines, chart.across)}"
+        panel.set(xlabel=chart.across, ylabel=chart.up, title=f"{chart.title}{seen}")
         values = [value for points in chart.lines.values() for _, value in points]
         if max(values) > 8 * min(values) > 0:
             panel.set_yscale("log")
         else:
             panel.set_ylim(0, 1.1 * max(values))
-        panel.title.set_fontsize(10)
+        panel.title.set_fontsize(9)
         panel.grid(visible=True, alpha=0.3)
     sheet.suptitle(title)
     sheet.legend(

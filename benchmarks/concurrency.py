@@ -58,6 +58,7 @@ FIGURES = (
     ),
 )
 COLOURS = dict(zip(NAMES, ("black", "tab:blue", "tab:red", "tab:green"), strict=True))
+TITLE = "Golab 2006, 7.5: TTU aborts nobody and is the least stale; LWS aborts more with growing n"
 STYLES = {
     f"{name}, t = {seconds} s": Style(COLOURS[name], marker, line)
     for name in NAMES
@@ -242,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             Chart(f"Figure {f.number}: {f.title}", "sub-windows", f.unit, lines)
             for f, lines in sheets
         ]
-        draw(charts, STYLES, "Golab 2006, 7.5, measured", RESULTS / "concurrency.png")
+        draw(charts, STYLES, TITLE, RESULTS / "concurrency.png")
         figures = {f.number: {"title": f.title, "lines": lines} for f, lines in sheets}
         save(
             "concurrency",

@@ -9,10 +9,10 @@ and scan are compared with a plain list.
     R-exp, D-exp   cut by expiry time only; at n = 16
     Rebuild        a square grid of insertion and expiry times, dealt round robin; rebuilt
     NoRebuild      the same; a new run is added, runs are merged as they double or die
-    ... chr, rnd   the grid dealt chronologically, or at random; small set, at n = 4 and 16
+    ... chr, rnd   the grid dealt chronologically, or at random; small set, at n = 16
 
-Keys are uniform as in the figures; the small set is measured with a power law too, at n = 4 and 16
-(4.3 says that it changes little).
+Keys are uniform as in the figures; the small set is measured with a power law too, at n = 16 (4.3
+says that it changes little).
 
 An update is timed by the clock, from the Arrow table to the published version, all files synced.
 Probes and scans find their pages in memory and are told in processor time: they are so short that
@@ -57,7 +57,7 @@ from windrow.papers.grid_costs import FITTED
 
 N = 16
 """Sub-indices for which ratios are told, and indexes cut by expiry time measured."""
-FEW_SQUARES = (4, N)
+FEW_SQUARES = (N,)
 """Where grids that are not dealt round robin, and a power law of keys, are measured."""
 MEASURED = (
     "touched",
@@ -80,9 +80,9 @@ class Sizes:
 
     small: int = 1_400
     large: int = 7_000
-    squares: tuple[int, ...] = (1, 4, 9, 16, 25)
-    large_squares: tuple[int, ...] = (4, 9, 16, 25)
-    measured: int = 12
+    squares: tuple[int, ...] = (1, 4, 16, 25)
+    large_squares: tuple[int, ...] = (4, 16)
+    measured: int = 9
 
 
 QUICK = Sizes(small=0, large=1_000, squares=(N,), large_squares=(N,), measured=4)

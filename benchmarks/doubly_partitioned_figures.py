@@ -197,7 +197,7 @@ def draw_measured(results: dict[str, Any], path: Path) -> None:
 
 
 MORE = {
-    "small": {"As Figure 6, keys by a power law": ("power_law", UPDATE)},
+    "small": {"As Figure 6, keys by a power law (n = 16)": ("power_law", UPDATE)},
     "large": {"In no figure": ("large", Quantity("written by an update", "", "written_mb"))},
 }
 """Measured panels beside the paper's: of which results, and what."""

@@ -115,6 +115,10 @@ def identified(trial: Trial) -> float:
     return 100 * trial.found / trial.over if trial.over else np.nan
 
 
+TITLE = (
+    f"Golab 2006, Figure 6.3: FREQUENT over {WINDOW:,} connections. Longer lists (k) lower the "
+    "threshold and identify more; shorter sub-windows (b) take more space"
+)
 PANELS: dict[str, tuple[str, Callable[[Trial], float]]] = {
     "(a) threshold": ("delta, % of the window", lambda t: t.delta),
     "(b) over the threshold": ("sources", lambda t: t.over),
@@ -246,8 +250,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ratio, share = compare(trace, starts[: 3 if quick else 20], QUICK_ROUNDS if quick else ROUNDS)
     if not quick:
         RESULTS.mkdir(exist_ok=True)
-        title = f"Golab 2006, Figure 6.3: FREQUENT over {WINDOW:,} connections"
-        draw(charts, STYLES, title, RESULTS / "frequent_items.png", columns=3)
+        draw(charts, STYLES, TITLE, RESULTS / "frequent_items.png", columns=3)
         save(
             "frequent_items",
             {

@@ -240,14 +240,25 @@ def run(sizes: Sizes) -> dict[str, Any]:
 
 
 def draw(results: dict[str, Any], path: Any) -> None:
-    sheet, panels = plt.subplots(1, len(results["compared"]), figsize=(13, 4), squeeze=False)
+    """Points and not bars, since the axis is logarithmic."""
+    sheet, panels = plt.subplots(
+        1, len(results["compared"]), figsize=(13, 4), squeeze=False, layout="constrained"
+    )
+    sheet.suptitle("Which intervals hold a point: further right is better")
     for panel, found in zip(panels[0], results["compared"], strict=True):
         rates = found["points_per_second"]
-        panel.barh(list(rates)[::-1], list(rates.values())[::-1])
-        panel.set(title=f"{found['intervals']:,} intervals", xlabel="points per second, ids given")
+        names = list(rates)[::-1]
+        colours = ["tab:green" if name.startswith(OURS) else "tab:gray" for name in names]
+        panel.scatter([rates[name] for name in names], names, color=colours, s=60)
+        rival = max((r, n) for n, r in rates.items() if not n.startswith(OURS))
+        panel.set(
+            title=f"{found['intervals']:,} intervals: {OURS} finds "
+            f"{rates[OURS] / rival[0]:.0f} times as many as {rival[1]}",
+            xlabel="points per second, ids given",
+        )
+        panel.title.set_fontsize(10)
         panel.set_xscale("log")
         panel.grid(visible=True, axis="x", alpha=0.3)
-    sheet.tight_layout()
     sheet.savefig(path, dpi=110)
     plt.close(sheet)
 

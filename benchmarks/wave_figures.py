@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import charts
 from benchmarks.charts import Chart, Lines, Style, extremes_text
+from benchmarks.report import RESULTS
 from windrow.archive.advise.parameters import UpdateTechnique
 
 STYLES = {
@@ -59,6 +60,24 @@ Sources = Mapping[str, Lines]
 
 def draw(drawn: Mapping[Figure, Sources], title: str, path: Path) -> None:
     charts.draw(list(_charts(drawn)), STYLES, title, path)
+
+
+def draw_results(
+    model: Mapping[Figure, Sources], measured: Mapping[Figure, Sources], megabytes: float
+) -> None:
+    """Both sheets of the paper's figures, below the results."""
+    draw(
+        model,
+        "From the paper's cost model and its parameters (Table 8): packed and rebuilt, or added to",
+        RESULTS / "wave_paper_model.png",
+    )
+    draw(
+        measured,
+        f"Measured, days of {megabytes:.0f} MB. By the clock, synced and with a cold cache, the"
+        " work of SCAM and WSE is probes, each of which pays for its own reads; in memory it is"
+        " maintenance",
+        RESULTS / "wave_paper_measured.png",
+    )
 
 
 def _charts(drawn: Mapping[Figure, Sources]) -> Iterator[Chart]:

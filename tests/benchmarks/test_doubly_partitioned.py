@@ -109,7 +109,7 @@ def test_all_figures_come_out_and_are_drawn(tmp_path, monkeypatch):
     assert set(results["large"]) == {"16"}
     assert set(results["large"]["16"]) == one_way | by_expiry | grids
     assert set(results["small"]["16"]) == one_way | by_expiry | grids | dealt
-    assert set(results["power_law"]["4"]) == one_way | grids
+    assert set(results["power_law"]["16"]) == one_way | grids
     assert min(results["ratio"], results["paper_ratio"]) > 0
     assert results["large"]["16"]["NoRebuild"]["touched"] == 7
     assert results["large"]["16"]["R-ins"]["touched"] == 16
