@@ -92,7 +92,7 @@ def warn_of_unused(report: Report, console: Console, quarantine: Path) -> None:
 
 
 def print_reasons(report: Report, console: Console, quarantine: Path, since: int) -> None:
-    """Why a row of each stream was put aside: the last in its newest file, if it is of this run,
+    """Why a row of each stream was quarantined: the last in its newest file, if it is of this run,
     which began at ``since``, in nanoseconds since 1970."""
     if not any(query.quarantined for query in report.queries) or is_object_url(quarantine):
         return
