@@ -250,6 +250,7 @@ CASES = [
     ("SELECT * EXCLUDE (k, bb) FROM s", "bb", "there is no column bb to leave out"),
     ("SELECT a ^ 2 FROM s", "a ^ 2", "power(x, 2)"),
     ("SELECT LAG(a, 1, 0) OVER (ORDER BY ts) FROM s", "LAG(a", "COALESCE(LAG(x, n)"),
+    ("SELECT STRING_AGG(src ORDER BY ts, src) FROM f", "STRING_AGG", "that has all of them"),
     ("SELECT VAR_POP(a) FROM s", "VAR_POP(a)", "VAR(x) * (COUNT(x) - 1) / COUNT(x)"),
     ("SELECT SOUNDEX(k) FROM s", "SOUNDEX(k)", "SHOW FUNCTIONS lists those that there are"),
     ("SELECT TUMBLE_START(ts) FROM s", "TUMBLE_START(ts)", "window_start()"),

@@ -108,7 +108,8 @@ def _descends(keys: list[exp.Expr], distinct: bool, span: Span) -> bool:
     if len(keys) > 1 or (keys and distinct):
         raise BindError(
             span=span, expected="one expression in ORDER BY, and none with DISTINCT",
-            found=f"{len(keys)}", remedy="DISTINCT values are in their own order",
+            found=f"{len(keys)}", remedy="DISTINCT values are in their own order"
+            if distinct else "order by one text or number that has all of them",
         )  # fmt: skip
     if keys and keys[0].args.get("nulls_first"):
         raise BindError(
