@@ -21,8 +21,9 @@ import windrow
 from tests.cluster.demo_run import WINDROW, DemoRun, compare_with_embedded
 from tests.cluster.standalone import Cluster, standalone_cluster
 from tests.docs.blocks import blocks
-from tests.spark.scripts import run_embedded, write_streams
+from tests.spark.scripts import write_streams
 from tests.support.bucket_fixtures import running_server, server, url
+from tests.support.without_spark import run_without_spark
 from windrow.object_store.object_path import path_of
 from windrow.plan.program import compile_script
 
@@ -123,7 +124,8 @@ def test_with_checkpoint_and_results_in_a_bucket_workers_share_no_disk_for_them(
             cwd=here, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr[-3000:]
-    run_embedded(compile_script(IN_A_BUCKET.format(source, tmp_path / "expected")).catalog)
+        expected = compile_script(IN_A_BUCKET.format(source, tmp_path / "expected")).catalog
+        run_without_spark(expected, tmp_path / "checkpoint")
     for query in ("pairs", "sums"):
         found, expected = (
             Counter(map(str, windrow.results(f"{place}/{query}").changes().to_pylist()))

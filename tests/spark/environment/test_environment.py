@@ -32,9 +32,10 @@ from windrow.spark.run.worker_environment import environment_on_cluster
 
 
 def test_what_windrow_requires_is_found_with_what_that_requires_and_no_extras():
+    """But for the client of object stores, in which tasks read and write."""
     names = {known.name.lower() for known in required_distributions()}
-    assert {"windrow", "pyspark", "py4j", "numba", "llvmlite", "pyarrow"} <= names
-    assert not {"pytest", "ruff", "mypy"} & names
+    assert {"windrow", "pyspark", "py4j", "numba", "llvmlite", "pyarrow", "obstore"} <= names
+    assert not {"pytest", "ruff", "mypy", "moto", "matplotlib"} & names
 
 
 def test_sparks_own_programs_and_the_tests_of_packages_stay_at_home():

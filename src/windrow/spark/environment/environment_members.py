@@ -5,7 +5,8 @@ works in any directory. The shared libraries that the program and the extension 
 along, apart from the C library's own: those have to fit the kernel and the loader of the worker, so
 a worker needs a C library that is at least as new as the one here.
 
-Packages are those that Windrow requires, and what these require. What is recorded as installed is
+Packages are those that Windrow requires, and what these require; the client of object stores too,
+if it is here. What is recorded as installed is
 taken, less what only compilers and tests of the packages read, and less Spark's own programs: a
 worker of a cluster has them, and they are most of the size.
 """
@@ -39,6 +40,8 @@ C_LIBRARY = re.compile(
 )
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 DISTRIBUTION = "windrow"
+FOR_TASKS = re.compile(r"""extra\s*==\s*["']s3["']""")
+"""Of what Windrow can do without, that which tasks use if it is there."""
 PACKAGES = "packages"
 """Where packages are in the archive."""
 PACKAGE_PARTS_LEFT_OUT = frozenset(["tests", "include", "__pyinstaller"])
@@ -160,7 +163,8 @@ def _requirements(known: Distribution) -> Iterator[str]:
     for line in known.requires or ():
         requirement, _, marker = line.partition(";")
         name = re.match(r"\s*([\w.-]+)", requirement)
-        if name and "extra" not in marker:
+        own = _key(known.name) == DISTRIBUTION
+        if name and ("extra" not in marker or (own and FOR_TASKS.search(marker))):
             yield name[1]
 
 
