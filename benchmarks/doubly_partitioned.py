@@ -80,9 +80,9 @@ class Sizes:
 
     small: int = 1_400
     large: int = 7_000
-    squares: tuple[int, ...] = (1, 4, 16, 25)
+    squares: tuple[int, ...] = (1, 4, 16)
     large_squares: tuple[int, ...] = (4, 16)
-    measured: int = 9
+    measured: int = 6
 
 
 QUICK = Sizes(small=0, large=1_000, squares=(N,), large_squares=(N,), measured=4)
@@ -125,7 +125,7 @@ def figure_9(rate: int, sizes: Sizes) -> Found:
     entries = {
         f"{name} {n} {kind}": Contender(grid, rates)
         for n in sizes.squares
-        if n in (4, 25)
+        if n in (4, N)
         for name, grid in techniques(n).items()
         if name not in BY_EXPIRY and name not in DEALT
         for kind, rates in kinds.items()
