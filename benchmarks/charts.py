@@ -80,7 +80,8 @@ def draw(
         if max(values) > 8 * min(values) > 0:
             panel.set_yscale("log")
         else:
-            panel.set_ylim(0, 1.1 * max(values))
+            tops = [most for spread in chart.spreads.values() for _, most in spread]
+            panel.set_ylim(0, 1.1 * max([*values, *tops]))
         panel.title.set_fontsize(9)
         panel.grid(visible=True, alpha=0.3)
     sheet.suptitle(title)
