@@ -36,7 +36,7 @@ EDGES = [2**63 - 1, -(2**63), 0, -1, 2**40]
 def day_rows(day: int, rows: int) -> pa.Table:
     return pa.table(
         {
-            "k": [f"k{i * day % 97}" for i in range(rows)],
+            "k": [f"k{i * day % 23}" for i in range(rows)],
             "kind": [("tcp", "udp", "icmp")[(i + day) % 3] for i in range(rows)],
             "few": [i % 7 - 3 for i in range(rows)],
             "large": [EDGES[i % 5] if i % 2 else i * 2**33 + day for i in range(rows)],
@@ -52,7 +52,7 @@ def reader(tmp_path, request):
     form = getattr(request, "param", "arrow")
     archive = Archive.create(tmp_path / "a", SCHEMA, "k", window=4, scheme="WATA", n=2, format=form)
     for day in range(1, 7):
-        archive.append(day, day_rows(day, 1_400), now=day)
+        archive.append(day, day_rows(day, 500), now=day)
     with archive.reader() as found:
         yield found
 
@@ -92,7 +92,7 @@ def test_totals_of_some_days_on_any_number_of_threads(reader, monkeypatch):
 def test_runs_that_were_merged_in_pieces_are_added_up_by_kernels_too(tmp_path, monkeypatch):
     monkeypatch.setattr("windrow.archive.runs.merge.PIECE", Threshold(900))
     archive = Archive.create(tmp_path / "a", SCHEMA, "k", window=3, scheme="REINDEX", n=1)
-    archive.append_days({day: day_rows(day, 1_400) for day in (1, 2, 3)}, now=3)
+    archive.append_days({day: day_rows(day, 500) for day in (1, 2, 3)}, now=3)
     archive.append(4, day_rows(4, 1_400), now=4)
     with archive.reader() as reader:
         if pa.types.is_dictionary(reader.schema.field("kind").type):  # not where all is least
