@@ -85,7 +85,7 @@ class Sizes:
     measured: int = 6
 
 
-QUICK = Sizes(small=0, large=1_000, squares=(N,), large_squares=(N,), measured=4)
+QUICK = Sizes(small=0, large=700, squares=(N,), large_squares=(N,), measured=3)
 
 
 def by_squares(

@@ -5,7 +5,7 @@ megabytes: the words of 70,000 articles a day, by Zipf's law, stand for SCAM and
 engine, LINEITEM by ship date for TPC-D. There are fewer days than in the paper: windows of 3
 instead of 7, 35 and 100 days (Figures 2 to 7), of 2 to 4 instead of 4 to 42 (Figure 8) with two
 constituents instead of four; data grows up to a day of 100 megabytes (Figure 9). ``--quick`` has
-days of 10.
+days of 8.
 
 Times are the clock's: files are synced, and nothing of the archive is in memory when a day comes,
 when a probe begins, when a scan begins. Every probe of a day pays for its own reads, as in the
@@ -85,8 +85,8 @@ class Sizes:
 
 
 QUICK = Sizes(
-    articles=6_500,
-    scale=0.1,
+    articles=5_000,
+    scale=0.08,
     counts=(1, 3),
     turns=1,
     figures=tuple(f for f in FIGURES if f.number in (2, 3, 4, 7)),
