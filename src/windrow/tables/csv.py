@@ -72,7 +72,8 @@ def read_csv(
     places = [names.index(n) for n in resolve(names, declaration, str(path))]
     unseen = _unseen_texts(declaration, columns)
     with open_part(path, part) as read:
-        if part.start < end:
+        passed_header = part.start < end
+        if passed_header:
             _pass_over(read, end - part.start)
             part = replace(part, start=end)
         row = part.row
@@ -86,7 +87,7 @@ def read_csv(
             everything = sorted([*refused, *parsed.rejected], key=lambda r: r.row)
             return replace(parsed, rejected=everything), count + len(refused)
 
-        silent = True
+        silent = passed_header
         for chunk, (parsed, count) in parse_ahead(
             chunks(read, part, _row_ends(options), BLOCK), parse
         ):
