@@ -362,7 +362,7 @@ INFIX = {
 NESTED = {
     "array": "[{all}]", "struct": "{{'a': {0}, 'b': {1}}}", "element": "({0})[{1}]",
     "cardinality": "len({0})", "array_contains": "list_contains({0}, {1})",
-    "any_equal": "({1} = ANY({0}))",
+    "any_equal": "CASE WHEN {0} IS NOT NULL THEN {1} = ANY({0}) END",
 }  # fmt: skip
 
 

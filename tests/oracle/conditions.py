@@ -96,7 +96,11 @@ def nested_conditions(one: Expr) -> st.SearchStrategy[Expr]:
         [both("({0} " + o + " " + some + ")", "BOOLEAN", one) for o in ("=", "<>", ">=", "<")]
         + [
             both("LIST_CONTAINS({0}, " + inside + ")", "BOOLEAN", one),
-            both("(" + inside + " = ANY({0}))", "BOOLEAN", one),
+            Expr(  # of an ARRAY that is NULL, DuckDB says that nothing is equal
+                f"({inside} = ANY({one.cql}))",
+                f"CASE WHEN {one.sql} IS NOT NULL THEN {inside} = ANY({one.sql}) END",
+                "BOOLEAN",
+            ),
             both("(LEN({0}) > 1)", "BOOLEAN", one),
         ]
     )

@@ -51,7 +51,11 @@ CANDIDATES = (
 
 @dataclass(frozen=True)
 class GridWorkload:
-    """What is expected of an index: its periods, and between two updates so much."""
+    """What is expected of an index: its periods, and between two updates so much.
+
+    >>> GridWorkload(Periods(longest=60, interval=10), rows=500_000, probes=1_000).periods.count
+    6
+    """
 
     periods: Periods
     rows: int
@@ -96,6 +100,12 @@ def advise_grid(
 
     ``lives`` has how many ticks each row of the sample lives. What is within ``ALIKE`` of the least
     work is as good; of those the grid with the fewest sub-indices comes first.
+
+    >>> from time import perf_counter
+    >>> sample, month = pa.table({"host": ["a", "b"]}), GridWorkload(Periods(30, 1), 50_000, 200)
+    >>> advise_grid(sample, ("host",), np.array([7, 30]), month, Path("tried"), perf_counter)
+    Traceback (most recent call last):
+    windrow.archive.errors.ArchiveError: sample: expected at least 1,000 rows; found 2; ...
     """
     if sample.num_rows < FEWEST:
         raise ArchiveError(

@@ -16,7 +16,11 @@ from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds per update, probe and scan; bytes on disk."""
+    """Seconds per update, probe and scan; bytes on disk.
+
+    >>> Costs(update=2.0, probe=0.01, scan=0.5, space=1e6).per_update(probes=100, scans=2)
+    4.0
+    """
 
     update: float
     probe: float
@@ -57,6 +61,10 @@ def best_by_queries(found: Mapping[str, Costs], scans_per_probe: float = 0.0) ->
 
     The lower envelope of the lines ``update + probes * (probe + scans_per_probe * scan)``:
     along it, updates become dearer and queries cheaper. O(k log k) for k grids.
+
+    >>> costs = {"few runs": Costs(3.0, 0.01, 0.2, 1e6), "many": Costs(1.0, 0.03, 0.2, 1e6)}
+    >>> [(round(turn.queries), turn.grid) for turn in best_by_queries(costs)]
+    [(0, 'many'), (100, 'few runs')]
     """
     lines = sorted(
         (cost.probe + scans_per_probe * cost.scan, cost.update, name)

@@ -116,7 +116,8 @@ class Admission:
             refusal = self._arrivals.note_failure(item, str(error))
             return None if refusal is None else self._refused(refusal)
         mark = self._arrivals.took(item, entry.rest)
-        if entry.rest is None and self._arrivals.grows(item.path):
+        no_row = entry.rest is None or entry.rest.row == item.part.row  # but perhaps a header
+        if no_row and self._arrivals.grows(item.path):
             self._spool.discard(entry.spool)
             return None
         end = item.size if entry.rest is None else entry.rest.start
