@@ -12,9 +12,10 @@ import pytest
 
 from windrow.archive import Archive
 from windrow.archive.errors import ArchiveError
-from windrow.archive.runs import probe_plan
+from windrow.archive.runs import merge, probe_plan
 from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
+from windrow.core.thresholds import Threshold
 
 pytestmark = pytest.mark.usefixtures("sizes")
 
@@ -190,3 +191,28 @@ def test_the_plan_is_what_answers(tmp_path, monkeypatch):
         assert plan is not None
         assert plan.complete
         assert (plan._table[:, probe_plan.FENCE_COUNT] > 0).all()
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_run_of_several_batches_is_answered_by_the_plan_too(tmp_path, monkeypatch, few):
+    """Unless they are so many that each would cost a search of its own."""
+    monkeypatch.setattr(merge, "PIECE", Threshold(30, least=30))
+    monkeypatch.setattr(merge, "PIECE_BYTES", Threshold(1 << 20, least=1 << 20))
+    most = 100 if few else 2
+    monkeypatch.setattr(probe_plan, "MOST_BATCHES", Threshold(most, least=most))
+    archive = Archive.create(tmp_path / "a", SCHEMA, "k", window=4, scheme="WATA", n=2)
+    for day in range(1, 8):
+        archive.append(day, day_rows(day, 40), now=day)
+    with archive.reader() as reader:
+        runs = [run.entries for run, _ in reader._live(None, None)]
+        assert max(len(entries.batches) for entries in runs) > 2
+        scan = {days: tuples(decode(reader.scan(*days))) for days in ((None, None), (5, 6))}
+        for _ in range(20):
+            for key in KEYS:
+                for days, everything in scan.items():
+                    wanted = in_order(row for row in everything if row[0] == key)
+                    assert in_order(reader.rows(key, *days)) == wanted
+                    assert in_order(tuples(reader.find(key, *days).plain())) == wanted
+        plan = reader._usual
+        assert plan is not None
+        assert plan.complete == few

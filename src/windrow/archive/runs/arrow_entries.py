@@ -172,14 +172,8 @@ class ArrowEntries:
                 found.append(batch.take(pa.array(own)))
         return convert_batches(found, schema) if view.convert else found
 
-    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
-        if len(self.batches) > 1:
-            return None
-        found = self._map(schema, only)
-        return found[0] if found else None
-
     def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
-        found = self._map(schema, only)
+        found = self.map_batches(schema, only)
         for mapped in found or ():
             for column in mapped.batch.columns:
                 for buffer in column.buffers():
@@ -187,7 +181,7 @@ class ArrowEntries:
                         self._pages.read_soon(buffer)
         return found
 
-    def _map(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+    def map_batches(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
         view, bounds = self._view(schema), None
         if view.convert:
             return None
@@ -196,16 +190,17 @@ class ArrowEntries:
             if bounds is None:
                 return None
         found = []
-        for place, batch in enumerate(view.batches):
+        for place, (first, batch) in enumerate(zip(self.starts, view.batches, strict=False)):
             if bounds is None:
-                found.append(Mapped(batch, view.sheets[place], None))
+                found.append(Mapped(first, batch, view.sheets[place], None))
                 continue
             stamped = (self.batches[place].column(name) for name in self._stamp_names)
             stamps, (low, high) = self._stamps[place], bounds
             least = -GREATEST if low is None else low
             greatest = GREATEST if high is None else high
             where = int(stamps.ctypes.data), FORMS[stamps.dtype], least, greatest
-            found.append(Mapped(batch, Sheet(self._blocks, [*batch.columns, *stamped]), where))
+            own = Sheet(self._blocks, [*batch.columns, *stamped])
+            found.append(Mapped(first, batch, own, where))
         return found
 
     def plain(self, start: int, stop: int) -> pa.Table:

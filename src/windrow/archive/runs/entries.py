@@ -36,12 +36,14 @@ ALL = Only()
 
 @dataclass(frozen=True)
 class Mapped:
-    """Buckets of a run are slices of one ``batch``, whose blocks the ``sheet`` knows.
+    """Buckets of a run are slices of a ``batch``, whose blocks the ``sheet`` knows; its first row
+    is row ``first`` of the run.
 
     Of a bucket those rows count whose stamps are within [low, high): ``stamps`` is where they are
     and how they are held (``search.py``), and the two bounds; None if all rows count.
     """
 
+    first: int
     batch: pa.RecordBatch
     sheet: Sheet
     stamps: tuple[int, int, int, int] | None
@@ -59,8 +61,8 @@ class Entries(Protocol):
     def bucket(self, start: int, stop: int, schema: pa.Schema, only: Only) -> list[pa.RecordBatch]:
         """Rows of one key."""
 
-    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
-        """How kernels have any bucket, if all of them can be had in the same way."""
+    def map_batches(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
+        """How kernels have any bucket, batch by batch, if they can have all in the same way."""
 
     def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
         """How kernels have all rows, batch by batch, if they can; these columns are read ahead."""

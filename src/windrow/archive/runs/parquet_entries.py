@@ -107,7 +107,7 @@ class ParquetEntries:
     ) -> tuple[int, int, int] | None:
         return None  # they are plain, and in memory, once they are decoded
 
-    def map_rows(self, schema: pa.Schema, only: Only) -> Mapped | None:
+    def map_batches(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:
         return None
 
     def map_scan(self, schema: pa.Schema, only: Only) -> list[Mapped] | None:

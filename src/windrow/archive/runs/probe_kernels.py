@@ -20,8 +20,10 @@ from windrow.archive.runs.probe_plan import (
     FENCE_COUNT,
     FENCES,
     FENCES_PAY,
+    FIRST,
     HEAD_COLUMNS,
     HIGH,
+    LINES,
     LINES_AT,
     LOOKS_LEFT,
     LOW,
@@ -29,7 +31,7 @@ from windrow.archive.runs.probe_plan import (
     OBJECTS,
     OWNER,
     PLAN_COLUMNS,
-    RUNS,
+    ROWS,
     SHEET,
     SPAN,
     STAMP_FORM,
@@ -82,51 +84,52 @@ def _first_stamp(at, form, bound, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel(int64, int64, int64, int64, int64, int64)
 def find_stored(head_at, text_at, length, number, out_at):  # type: ignore[no-untyped-def]
-    """How many runs have the key, and for each of them its place and rows in ``out``; after them
-    the number of all rows. Where a block is damaged, -1 minus twice the run for its directory and
+    """How many lines have the key, and for each of them its place and rows in ``out``; after them
+    the number of all rows. Where a block is damaged, -1 minus twice the line for its directory and
     one less for its entries, and in ``out`` what ``touch`` says. ``FENCES_PAY`` where the keys
     looked up have become so many.
 
-    The runs are gone through three times: what lies near the key in one is brought near while the
-    others are searched.
+    The lines are gone through three times: what lies near the key in one is brought near while the
+    others are searched. Of a bucket that is in two batches each has its part.
     """
     head = array_at(pointer(head_at), HEAD_COLUMNS, np.int64)
-    plan_at, runs = head[LINES_AT], head[RUNS]
+    plan_at, lines = head[LINES_AT], head[LINES]
     if head[LOOKS_LEFT]:
         head[LOOKS_LEFT] -= 1
         if not head[LOOKS_LEFT]:
             return FENCES_PAY
     text = array_at(pointer(text_at), length, np.uint8)
-    out = array_at(pointer(out_at), SPAN * runs + 1, np.int64)
+    out = array_at(pointer(out_at), SPAN * lines + 1, np.int64)
     count = rows = 0
-    for run in range(runs):
-        line_at = plan_at + 8 * PLAN_COLUMNS * run
+    for each in range(lines):
+        line_at = plan_at + 8 * PLAN_COLUMNS * each
         line = array_at(pointer(line_at), PLAN_COLUMNS, np.int64)
         low, high = narrow(line_at, line[FENCES], line[FENCE_COUNT], text, number)
-        out[SPAN * run], out[SPAN * run + 1] = low, high
+        out[SPAN * each], out[SPAN * each + 1] = low, high
         if line[FENCES]:
             prefetch(line[KEYS] + low * 8)
             prefetch(line[STARTS] + low * 8)
-    for run in range(runs):
-        line = array_at(pointer(plan_at + 8 * PLAN_COLUMNS * run), PLAN_COLUMNS, np.int64)
+    for each in range(lines):
+        line = array_at(pointer(plan_at + 8 * PLAN_COLUMNS * each), PLAN_COLUMNS, np.int64)
         if line[FENCES] and line[FORM] == BYTES:
-            place = out[SPAN * run]
+            place = out[SPAN * each]
             prefetch(line[DATA] + array_at(pointer(line[KEYS]), place + 1, np.int64)[place])
-    for run in range(runs):
-        line_at = plan_at + 8 * PLAN_COLUMNS * run
+    for each in range(lines):
+        line_at = plan_at + 8 * PLAN_COLUMNS * each
         line = array_at(pointer(line_at), PLAN_COLUMNS, np.int64)
-        place = place_of(line_at, text, number, out[SPAN * run], out[SPAN * run + 1])
+        place = place_of(line_at, text, number, out[SPAN * each], out[SPAN * each + 1])
         start, stop = bucket_of(line_at, place)
         if stop < 0:
             out[0] = start
-            return -1 - 2 * run
-        if start == stop:
+            return -1 - 2 * each
+        start, stop = max(start - line[FIRST], 0), min(stop - line[FIRST], line[ROWS])
+        if start >= stop:
             continue
         if line[SHEET]:
             bad = touch_rows(line[SHEET], start, stop)
             if bad:
                 out[0] = bad
-                return -2 - 2 * run
+                return -2 - 2 * each
         if line[STAMPS]:
             at, form = line[STAMPS], line[STAMP_FORM]
             first = _first_stamp(at, form, line[LOW], start, stop)
@@ -134,7 +137,7 @@ def find_stored(head_at, text_at, length, number, out_at):  # type: ignore[no-un
             start = first
             if start == stop:
                 continue
-        out[count * SPAN], out[count * SPAN + 1], out[count * SPAN + 2] = run, start, stop
+        out[count * SPAN], out[count * SPAN + 1], out[count * SPAN + 2] = each, start, stop
         rows += stop - start
         count += 1
     out[count * SPAN] = rows

@@ -1,12 +1,13 @@
 """What is known of some runs before a key is looked up in them: addresses, written down once.
 
-A plan has a line for each run: where its directory is searched, the sheet of its batch, and which
-stamps count. One kernel goes through the lines and finds the buckets of a key in all runs. What it
-finds are ``StoredRows``: places, which nothing has been copied from. A run whose buckets are not
-slices of one batch (Parquet, or one that was written in narrower types) has a line without a sheet,
-and its entries are asked.
+A plan has a line for each batch of each run: where the run's directory is searched, which of its
+rows the batch has, the sheet of the batch, and which stamps count. One kernel goes through the
+lines and finds the buckets of a key in all runs. What it finds are ``StoredRows``: places, which
+nothing has been copied from. A run whose buckets are not slices of batches (Parquet, or one that
+was written in narrower types), or of very many, has one line without a sheet, and its entries are
+asked.
 
-For rows of Python values there is a second line for each run and column: how the values are held
+For rows of Python values there is a second line for each batch and column: how the values are held
 and where. The objects of a dictionary that is not large are made when they are first asked for, and
 then given away again and again.
 """
@@ -25,22 +26,23 @@ from windrow.archive.format.sheet import address_of
 from windrow.archive.runs.arrow_entries import Copier, sheet
 from windrow.archive.runs.entries import Mapped, Only
 from windrow.archive.runs.run import Run
-from windrow.archive.runs.search import BYTES, FORMS
+from windrow.archive.runs.search import BYTES, FORMS, GREATEST
 from windrow.archive.runs.stored_rows import StoredRows
 from windrow.columns.arrays import Int64s
 from windrow.core.thresholds import Threshold
 
-PLAN_COLUMNS = 14
-SHEET, STAMPS, STAMP_FORM, LOW, HIGH, FENCES, FENCE_COUNT = range(7, PLAN_COLUMNS)
-"""Of a line, after what ``Directory.addresses`` has. Without a sheet nothing is compared, without
-stamps all rows count, without fences the whole directory is searched."""
+PLAN_COLUMNS = 16
+FIRST, ROWS, SHEET, STAMPS, STAMP_FORM, LOW, HIGH, FENCES, FENCE_COUNT = range(7, PLAN_COLUMNS)
+"""Of a line, after what ``Directory.addresses`` has: the rows of the run that are the batch's.
+Without a sheet nothing is compared, without stamps all rows count, without fences the whole
+directory is searched."""
 HEAD_COLUMNS = 3
-LINES_AT, RUNS, LOOKS_LEFT = range(HEAD_COLUMNS)
+LINES_AT, LINES, LOOKS_LEFT = range(HEAD_COLUMNS)
 """Of the head of a plan: its lines, and the keys that are looked up before it gets fences."""
 FENCES_PAY = -(2**62)
 KEY_COUNT = 4
 SPAN = 3
-"""What is said of a bucket: its run, and its rows [start, stop)."""
+"""What is said of a bucket: its line, and its rows [start, stop) of the batch."""
 OBJECT_COLUMNS = 8
 VALUE_FORM, CODE_WIDTH, VALUES_AT, DICTIONARY, TEXTS_AT, OBJECTS, OWNER, FAR = range(OBJECT_COLUMNS)
 """Of a line for values: how they are held; the width of codes, 0 if there are none; where values,
@@ -58,6 +60,8 @@ MANY_LOOKS = Threshold(64, least=1)
 """Keys looked up with a plan before fences are set: they read some pages of every directory."""
 MOST_FENCES = Threshold(2_048, least=1)
 """Fences of a run: 16 KiB, which stay near the processor."""
+MOST_BATCHES = Threshold(32, least=3)
+"""Batches of a run up to which each has a line, that is a search of its own."""
 
 _kernels = Kernels("windrow.archive.runs.probe_kernels")
 _fences = Kernels("windrow.archive.runs.fence_kernels")
@@ -75,16 +79,23 @@ class ProbePlan:
     ) -> None:
         """``plain`` has the columns of ``schema`` in plain types, ``key`` is the column of keys."""
         self.schema, self.plain, self._key = schema, plain, key.name
-        self._sources = sources
-        self.mapped = [run.entries.map_rows(schema, only) for run, only in sources]
-        directories = [run.directory for run, _ in sources]
-        self._convert = directories[0].convert_key
-        self._text = directories[0].key_form == BYTES
+        self._sources: list[tuple[Run, Only]] = []
+        """Of each line."""
+        self.mapped: list[Mapped | None] = []
+        for run, only in sources:
+            batches = run.entries.map_batches(schema, only)
+            few = batches is not None and len(batches) <= MOST_BATCHES.value
+            own: Sequence[Mapped | None] = batches if batches is not None and few else [None]
+            self._sources += [(run, only)] * len(own)
+            self.mapped += own
+        directory = sources[0][0].directory
+        self._convert = directory.convert_key
+        self._text = directory.key_form == BYTES
         kind = key.type
         self._strings = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         lines = [
-            (*directory.addresses(), *_place_line(mapped))
-            for directory, mapped in zip(directories, self.mapped, strict=True)
+            (*run.directory.addresses(), *_place_line(mapped))
+            for (run, _), mapped in zip(self._sources, self.mapped, strict=True)
         ]
         self._table = np.array(lines, np.int64)
         head = (self._table.ctypes.data, len(lines), MANY_LOOKS.value)
@@ -128,18 +139,23 @@ class ProbePlan:
 
     def _set_fences(self) -> None:
         """Keep some keys of each directory at hand; a damaged one goes without."""
-        for line in self._table:
-            fences = np.empty(1 + min(int(line[KEY_COUNT]), MOST_FENCES.value), np.int64)
-            if not _fences.set_fences(int(line.ctypes.data), fences):
-                self._fences.append(fences)
-                line[FENCES], line[FENCE_COUNT] = fences.ctypes.data, len(fences) - 1
+        known: dict[int, Int64s | None] = {}  # batches of a run have one directory
+        for (run, _), line in zip(self._sources, self._table, strict=True):
+            if id(run) not in known:
+                fences = np.empty(1 + min(int(line[KEY_COUNT]), MOST_FENCES.value), np.int64)
+                damaged = _fences.set_fences(int(line.ctypes.data), fences)
+                known[id(run)] = None if damaged else fences
+            own = known[id(run)]
+            if own is not None:
+                self._fences.append(own)
+                line[FENCES], line[FENCE_COUNT] = own.ctypes.data, len(own) - 1
 
     def _require(self, place: int, bad: int) -> None:
         """Have a block there that a kernel found unsound, or say that it is damaged."""
-        run, of_entries = divmod(place, 2)
-        mapped = self.mapped[run]
+        line, of_entries = divmod(place, 2)
+        mapped = self.mapped[line]
         if not of_entries or mapped is None:
-            raise self._sources[run][0].directory.damage_error(bad)
+            raise self._sources[line][0].directory.damage_error(bad)
         mapped.sheet.require(bad)
 
     def batches(self, spans: Sequence[int]) -> list[pa.RecordBatch]:
@@ -182,7 +198,7 @@ class ProbePlan:
 
 
 class ObjectLines:
-    """How the values of each run and column are held; ``listed`` are columns that no kernel reads.
+    """How the values of each batch and column are held; no kernel reads those ``listed``.
 
     ``key`` is the column whose values are all the key that was looked up, if it is a string.
     """
@@ -240,5 +256,6 @@ def _value_line(column: pa.Array) -> tuple[int, ...] | None:
 
 def _place_line(mapped: Mapped | None) -> tuple[int, ...]:
     if mapped is None:
-        return 0, 0, 0, 0, 0, 0, 0
-    return mapped.sheet.at, *(mapped.stamps or (0, 0, 0, 0)), 0, 0
+        return 0, GREATEST, 0, 0, 0, 0, 0, 0, 0
+    stamps = mapped.stamps or (0, 0, 0, 0)
+    return mapped.first, mapped.batch.num_rows, mapped.sheet.at, *stamps, 0, 0
