@@ -15,7 +15,6 @@ from windrow.archive.errors import ArchiveError
 from windrow.archive.runs import merge, probe_plan
 from windrow.archive.runs.encoding import decode
 from windrow.archive.versions.pinned_reader import Range
-from windrow.core.thresholds import Threshold
 
 pytestmark = pytest.mark.usefixtures("sizes")
 
@@ -196,10 +195,9 @@ def test_the_plan_is_what_answers(tmp_path, monkeypatch):
 @pytest.mark.parametrize("few", [True, False])
 def test_a_run_of_several_batches_is_answered_by_the_plan_too(tmp_path, monkeypatch, few):
     """Unless they are so many that each would cost a search of its own."""
-    monkeypatch.setattr(merge, "PIECE", Threshold(30, least=30))
-    monkeypatch.setattr(merge, "PIECE_BYTES", Threshold(1 << 20, least=1 << 20))
-    most = 100 if few else 2
-    monkeypatch.setattr(probe_plan, "MOST_BATCHES", Threshold(most, least=most))
+    monkeypatch.setattr(merge.PIECE, "value", 30)
+    monkeypatch.setattr(merge.PIECE_BYTES, "value", 1 << 20)
+    monkeypatch.setattr(probe_plan.MOST_BATCHES, "value", 100 if few else 2)
     archive = Archive.create(tmp_path / "a", SCHEMA, "k", window=4, scheme="WATA", n=2)
     for day in range(1, 8):
         archive.append(day, day_rows(day, 40), now=day)
