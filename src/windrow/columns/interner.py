@@ -33,6 +33,7 @@ from windrow.columns.kernels import (
     bytes_in,
     bytes_out,
     grid_out,
+    inline,
     int64,
     ints,
     ints_out,
@@ -134,6 +135,15 @@ class IntTable:
             _place_ints(self.keys, self._slots)
 
 
+@inline
+def _is_string(arena, ends, code, data, start, stop):  # type: ignore[no-untyped-def]
+    """Whether the bytes are those of the string with a code."""
+    length = stop - start
+    return ends[code + 1] - ends[code] == length and same_bytes(
+        arena, ends[code], data, start, length
+    )
+
+
 @kernel(int64, ints, bytes_in, ints_out, ints_out, ints_out, bytes_out, int64, ints_out)
 def _intern_strings(  # type: ignore[no-untyped-def]
     offsets, data, slots, hashes, ends, arena, count, codes
@@ -155,12 +165,7 @@ def _intern_strings(  # type: ignore[no-untyped-def]
                 codes[i] = count
                 count += 1
                 break
-            length = stop - start
-            if (
-                hashes[code] == h
-                and ends[code + 1] - ends[code] == length
-                and same_bytes(arena, ends[code], data, start, length)
-            ):
+            if hashes[code] == h and _is_string(arena, ends, code, data, start, stop):
                 codes[i] = code
                 break
             at = (at + 1) & mask
@@ -180,12 +185,7 @@ def _find_strings(  # type: ignore[no-untyped-def]
         codes[i] = -1
         while slots[at] >= 0:
             code = slots[at]
-            length = stop - start
-            if (
-                hashes[code] == h
-                and ends[code + 1] - ends[code] == length
-                and same_bytes(arena, ends[code], data, start, length)
-            ):
+            if hashes[code] == h and _is_string(arena, ends, code, data, start, stop):
                 codes[i] = code
                 break
             at = (at + 1) & mask

@@ -15,16 +15,15 @@ from windrow.columns.arrays import Bools, Int64s, validity
 from windrow.columns.byte_forms import is_bytes
 from windrow.columns.growable import Growable
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
-from windrow.columns.plain_columns import BytesColumn, FixedColumn, MakeArray, Nulls
+from windrow.columns.plain_columns import BytesColumn, FixedColumn, MakeArray, Stretches
 
 
-class ListColumn:
+class ListColumn(Stretches):
     """ARRAYs; values of one behind those of the other, so positions of values are contiguous."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        self.starts, self.lengths, self.nulls = Growable(np.int64), Growable(np.int64), Nulls()
         self.items, self._next = column_store(kind.value_type), 0
+        super().__init__(kind, self.items)
 
     def append(self, array: pa.Array) -> None:
         lengths, items = list_lengths(array), array.flatten()
@@ -50,19 +49,6 @@ class ListColumn:
             return list_array(lengths, inside, valid, self.kind)
 
         return array
-
-    def drop_before(self, position: int) -> None:
-        dropped = min(position - self.starts.base, len(self.starts))
-        if dropped > 0:
-            first, count = self.starts.view[dropped - 1], self.lengths.view[dropped - 1]
-            self.items.drop_before(int(first + count))
-        self.starts.drop_before(position)
-        self.lengths.drop_before(position)
-        self.nulls.drop_before(position)
-
-    def start_at(self, position: int) -> None:
-        self.starts.clear(position)
-        self.lengths.clear(position)
 
 
 class StructColumn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -108,16 +108,41 @@ class FixedColumn:
         self.values.clear(position)
 
 
-class BytesColumn:
-    """Strings, and what else is bytes (``byte_forms``).
+class Droppable(Protocol):
+    """What forgets all that is before a position."""
 
-    Where each begins (a logical byte position), how long it is, and the bytes.
+    def drop_before(self, position: int) -> None: ...
+
+
+class Stretches:
+    """Values that are stretches of something else, one behind the other: where each begins there
+    (a logical position), and how long it is.
     """
 
+    def __init__(self, kind: pa.DataType, inside: Droppable) -> None:
+        self.kind, self._inside = kind, inside
+        self.starts, self.lengths, self.nulls = Growable(np.int64), Growable(np.int64), Nulls()
+
+    def drop_before(self, position: int) -> None:
+        dropped = min(position - self.starts.base, len(self.starts))
+        if dropped > 0:
+            first, count = self.starts.view[dropped - 1], self.lengths.view[dropped - 1]
+            self._inside.drop_before(int(first + count))
+        self.starts.drop_before(position)
+        self.lengths.drop_before(position)
+        self.nulls.drop_before(position)
+
+    def start_at(self, position: int) -> None:
+        self.starts.clear(position)
+        self.lengths.clear(position)
+
+
+class BytesColumn(Stretches):
+    """Strings, and what else is bytes (``byte_forms``): stretches of bytes."""
+
     def __init__(self, kind: pa.DataType) -> None:
-        self.kind = kind
-        self.starts, self.lengths = Growable(np.int64), Growable(np.int64)
-        self.data, self.nulls = Growable(np.uint8), Nulls()
+        self.data = Growable(np.uint8)
+        super().__init__(kind, self.data)
 
     def append(self, array: pa.Array) -> None:
         offsets, data = byte_parts(array)
@@ -145,16 +170,3 @@ class BytesColumn:
             return from_bytes(offsets, data, valid, self.kind)
 
         return array
-
-    def drop_before(self, position: int) -> None:
-        dropped = min(position - self.starts.base, len(self.starts))
-        if dropped > 0:
-            first, count = self.starts.view[dropped - 1], self.lengths.view[dropped - 1]
-            self.data.drop_before(int(first + count))
-        self.starts.drop_before(position)
-        self.lengths.drop_before(position)
-        self.nulls.drop_before(position)
-
-    def start_at(self, position: int) -> None:
-        self.starts.clear(position)
-        self.lengths.clear(position)

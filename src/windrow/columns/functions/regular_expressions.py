@@ -45,6 +45,13 @@ def with_named_groups(pattern: str) -> str:
     >>> with_named_groups(r"(a|[(])\\((?:x)")
     '(?P<_0>(?P<_1>a|[(])\\\\((?:x))'
     """
+    return f"(?P<_0>{_name_groups(pattern, lambda _: True)[0]})"
+
+
+def _name_groups(pattern: str, wanted: Callable[[int], bool]) -> tuple[str, int]:
+    """The pattern with names for the groups that are wanted, by their numbers, while others
+    that had none capture nothing; and how many groups had none.
+    """
     count = 0
 
     def name(found: re.Match[str]) -> str:
@@ -52,9 +59,9 @@ def with_named_groups(pattern: str) -> str:
         if found[0] != "(":
             return found[0]
         count += 1
-        return f"(?P<_{count}>"
+        return f"(?P<_{count}>" if wanted(count) else "(?:"
 
-    return f"(?P<_0>{_TOKENS.sub(name, pattern)})"
+    return _TOKENS.sub(name, pattern), count
 
 
 @lru_cache(maxsize=256)
@@ -68,16 +75,7 @@ def with_one_group(pattern: str, group: int) -> tuple[str, int]:
     >>> with_one_group("(?P<x>a)(b)", 2)
     ('(?P<_0>(?P<x>a)(?P<_1>b))', 2)
     """
-    count = 0
-
-    def name(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] != "(":
-            return found[0]
-        count += 1
-        return f"(?P<_{count}>" if count == group else "(?:"
-
-    made = _TOKENS.sub(name, pattern)
+    made, count = _name_groups(pattern, lambda number: number == group)
     if "(?P<" in pattern or "(?<" in pattern or group > count:
         return with_named_groups(pattern), group
     return (made if group else f"(?P<_0>{made})"), 0
