@@ -18,6 +18,7 @@ import os
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ GROUP = 8_192
 _POSTING = np.dtype([("article", "<i8"), ("place", "<i4"), ("context", f"S{CONTEXT}")])
 
 
-class DayPartitions:
+class DayPartitions(ABC):
     """Days side by side below ``place``. Kinds differ in how they write and how they ask."""
 
     name = ""
@@ -47,24 +48,25 @@ class DayPartitions:
     def path(self, day: int) -> Path:
         return self.place / f"day{day}"
 
-    def write(self, day: int, records: pa.Table) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write(self, day: int, records: pa.Table) -> None: ...
 
+    @abstractmethod
     def open(self, first: int, last: int) -> None:
         """Make ready to answer from these days."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None: ...
 
+    @abstractmethod
     def probe(self, key: object) -> Any:
         """The records with a key, as they lie or as cheaply as they come."""
-        raise NotImplementedError
 
-    def rows(self, key: object) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
+    @abstractmethod
+    def rows(self, key: object) -> list[tuple[Any, ...]]: ...
 
-    def scan(self, day: int) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def scan(self, day: int) -> Any: ...
 
     def advance(self, day: int, records: pa.Table, gone: int | None) -> None:
         self.write(day, records)
