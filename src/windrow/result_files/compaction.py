@@ -85,23 +85,29 @@ def _record(
     forgotten = max(state.forgotten_through, min(-1 if forget is None else forget, state.last))
     if not state.commits and forgotten == state.forgotten_through:
         return None
-    snapshot = _snapshot(directory, identity, state, forgotten > state.forgotten_through)
     reading = Reading(directory, identity.format, identity.schema)
     kept = [s for s in state.segments if s.last > forgotten]
     merged = tuple(_merge(reading, group) for group in _groups(kept))
-    return Compacted(identity.run, state.last, merged, state.totals, snapshot, forgotten)
-
-
-def _snapshot(
-    directory: Path, identity: Identity, state: Published, needed: bool
-) -> Snapshot | None:
     known = None if state.compacted is None else state.compacted.snapshot
+    record = Compacted(identity.run, state.last, merged, state.totals, known, forgotten)
+    if forgotten > state.forgotten_through:
+        source = state  # which has what is let go of, too
+    elif _is_snapshot_due(state, known):
+        source = replace(state, compacted=record, commits=())  # fewer files
+    else:
+        return record
     if identity.stream and not {"instant", "change"} <= set(identity.schema.names):
-        return None
-    changed = sum(s.rows for s in state.segments if known is None or s.last > known.batch)
-    if not needed and (not changed or changed < (0 if known is None else known.rows)):
-        return known
-    return write_snapshot(directory, identity, last_answer(directory, identity, state))
+        return replace(record, snapshot=None)
+    answer = last_answer(directory, identity, source)
+    return replace(record, snapshot=write_snapshot(directory, identity, answer))
+
+
+def _is_snapshot_due(state: Published, known: Snapshot | None) -> bool:
+    """Whether more has changed since the answer was written down than it has rows."""
+    if known is None:
+        return any(s.rows for s in state.segments)
+    changed = sum(s.rows for s in state.segments if s.last > known.batch)
+    return changed > 0 and changed >= known.rows
 
 
 def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:

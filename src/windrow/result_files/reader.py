@@ -41,7 +41,9 @@ def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
         parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
         found = pyarrow.json.read_json(source, parse_options=parsed)
         return found.select(schema.names).cast(schema)
-    return pyarrow.parquet.read_table(source, schema=schema)
+    with pyarrow.parquet.ParquetFile(source) as file:  # most are small, and a data set takes longer
+        found = file.read(schema.names, use_threads=False)
+    return found.replace_schema_metadata() if found.schema.equals(schema) else found.cast(schema)
 
 
 def _as_json(kind: pa.DataType) -> pa.DataType:

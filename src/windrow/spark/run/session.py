@@ -52,6 +52,8 @@ STREAMING = {
     "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
     # Which bucket is in which partition is fixed; there is nothing to adapt.
     "spark.sql.adaptive.enabled": "false",
+    # Rows are few and large: to write and load code for each plan costs more than it saves.
+    "spark.sql.codegen.wholeStage": "false",
     # A watched directory is listed as often as this when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
 }
@@ -66,8 +68,11 @@ LOCAL = {
     # Blobs of several streams pass through this one process, whole.
     "spark.driver.memory": "2g",
     # The virtual machine passes blobs on; it needs to start soon more than to run fast. On two
-    # cores this halves its processor time over a run of a minute.
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # cores this halves its processor time over a run of a minute. For every file that it writes
+    # Hadoop starts a process, chmod, four in a micro-batch; VFORK does so without a helper process.
+    "spark.driver.defaultJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
+    ),
 }
 INDEX_MEMORY = "spark.windrow.index.memory"
 """How much of an index of subscriptions one Python worker may hold; a larger one is cut."""
