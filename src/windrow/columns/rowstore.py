@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import batch_of, empty_batch
-from windrow.columns.nested_columns import column_store
+from windrow.columns.stored_columns import column_store
 
 
 class RowStore:

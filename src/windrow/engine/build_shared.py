@@ -31,7 +31,7 @@ from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Column, Expression
-from windrow.plan.nodes.shared_groups import (
+from windrow.plan.nodes.sub_window_groups import (
     COUNTERS,
     GroupMember,
     PredicateSynopses,

@@ -24,8 +24,8 @@ from itertools import chain, combinations
 from typing import TypeVar
 
 from windrow.core.thresholds import Threshold
-from windrow.sharing.rules.dnf import Predicate
-from windrow.sharing.rules.regions import (
+from windrow.sharing.rules.dnf import (
+    Predicate,
     Region,
     RegionTooLargeError,
     is_within,
