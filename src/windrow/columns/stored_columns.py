@@ -3,6 +3,8 @@
 Of ARRAYs and STRUCTs what is inside is a column of its own. An ARRAY is where its values begin in
 the column of all values, and how many they are; a STRUCT has a column for each field. Appending and
 fetching cost the values that they touch, as for plain ones.
+
+A `RowStore` has rows as such columns.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from windrow.columns.arrays import (
 )
 from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.byte_kernels import copy_bytes
+from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
@@ -258,3 +261,66 @@ def column_store(kind: pa.DataType) -> StoredColumn:
     if pa.types.is_struct(kind):
         return StructColumn(kind)
     return BytesColumn(kind) if is_bytes(kind) else FixedColumn(kind)
+
+
+class RowStore:
+    """Rows of one schema by logical position; appending and fetching cost what they touch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema, self._nothing = schema, empty_batch(schema)
+        self.columns = [column_store(f.type) for f in schema]
+        self._base = self._next = 0
+
+    def __len__(self) -> int:
+        return self._next - self._base
+
+    @property
+    def base(self) -> int:
+        return self._base
+
+    @property
+    def next(self) -> int:
+        return self._next
+
+    def append(self, rows: pa.RecordBatch) -> int:
+        """Add rows at the end; the position of the first."""
+        first = self._next
+        if not rows.num_rows:
+            return first
+        for column, array in zip(self.columns, rows.columns, strict=True):
+            column.append(array)
+        self._next += rows.num_rows
+        return first
+
+    def take(self, positions: Int64s) -> pa.RecordBatch:
+        if not len(positions):
+            return self._nothing
+        arrays = [column.take(positions) for column in self.columns]
+        return batch_of(arrays, self.schema, len(positions))
+
+    def column(self, index: int, positions: Int64s) -> pa.Array:
+        return self.columns[index].take(positions)
+
+    def lend(self) -> Callable[[], pa.RecordBatch]:
+        """What makes a batch of all rows as they are now; of the values nothing is copied."""
+        columns, count = [column.lend() for column in self.columns], len(self)
+        names = self.schema.names
+
+        def rows() -> pa.RecordBatch:
+            if not columns:
+                return batch_of([], self.schema, count)
+            return pa.RecordBatch.from_arrays([array() for array in columns], names)
+
+        return rows
+
+    def start_at(self, position: int) -> None:
+        """Let an empty store begin at ``position``."""
+        self._base = self._next = position
+        for column in self.columns:
+            column.start_at(position)
+
+    def drop_before(self, position: int) -> None:
+        if position > self._base:
+            self._base = min(position, self._next)
+            for column in self.columns:
+                column.drop_before(self._base)

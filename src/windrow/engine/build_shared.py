@@ -46,7 +46,7 @@ from windrow.plan.physical.sliding_state import (
     schema_of_summaries,
     summaries_of_synopses,
 )
-from windrow.sharing.rules.interval_contents import Function
+from windrow.sharing.rules.periodic_query import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 

@@ -18,8 +18,7 @@ from windrow.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from windrow.core.patterns import UpdatePattern
     from windrow.sharing.rules.dnf import Atom, any_of
-    from windrow.sharing.rules.interval_contents import Aggregate, Function
-    from windrow.sharing.rules.periodic_query import PeriodicQuery
+    from windrow.sharing.rules.periodic_query import Aggregate, Function, PeriodicQuery
     from windrow.sharing.rules.plan_changes import add_query, drop_query, plan_queries
     from windrow.sharing.rules.sharing_plan import describe_plan
     from windrow.sharing.rules.value_sets import Attribute, Order

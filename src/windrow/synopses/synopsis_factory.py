@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.sharing.rules.interval_contents import Contents, Kept
+from windrow.sharing.rules.periodic_query import Contents, Kept
 from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape
 from windrow.synopses.base import Synopsis
 from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis

@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from windrow.core.errors import WindrowError
-from windrow.sharing.rules.interval_contents import Contents
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
 from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan, Synopsis
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.ss3_joins import serves_join

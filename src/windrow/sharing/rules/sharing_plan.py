@@ -21,8 +21,7 @@ from windrow.sharing.rules.cs5_one_join_scan import share_join_scan
 from windrow.sharing.rules.cs6_saved_answers import reuse_answers
 from windrow.sharing.rules.cs7_saved_prefixes import reuse_prefixes
 from windrow.sharing.rules.cs8_output_streams import output_leaders
-from windrow.sharing.rules.interval_contents import Contents, Function, Kept
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, Function, Kept, PeriodicQuery
 from windrow.sharing.rules.synopsis_shape import Reading, SynopsisAccess, SynopsisShape
 
 JOINT_RULES: dict[str, Callable[[SynopsisAccess, SynopsisAccess], bool]] = {

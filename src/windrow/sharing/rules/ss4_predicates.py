@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.sharing.rules.cover_search import find_cover, find_difference, find_disjoint_cover
-from windrow.sharing.rules.interval_contents import Contents
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
 from windrow.sharing.rules.ss1_window_lengths import fits_window
 from windrow.sharing.rules.ss3_joins import fits_join
 from windrow.sharing.rules.synopsis_shape import Reading, SynopsisShape
