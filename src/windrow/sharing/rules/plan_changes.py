@@ -49,7 +49,7 @@ class _Class:
 def choose_grains(queries: Sequence[PeriodicQuery]) -> tuple[int, ...]:
     """The s of each query's synopses.
 
-    >>> from windrow.sharing.rules.synopsis_shape import Aggregate, Function
+    >>> from windrow.sharing.rules.periodic_query import Aggregate, Function
     >>> median = (Aggregate(Function.QUANTILE, "length", 0.5),)
     >>> def query(window, slide):
     ...     return PeriodicQuery(f"{window}/{slide}", "S", median, (window,), slide)
