@@ -27,8 +27,8 @@ from windrow.engine.observed import statistics_of
 from windrow.engine.pipeline import Pipeline
 from windrow.plan.binder import bind
 from windrow.plan.catalog import Catalog, QueryDeclaration
+from windrow.plan.costs.estimate import choose_edge_states
 from windrow.plan.costs.flows import StreamStatistics
-from windrow.plan.costs.state_choice import choose_edge_states
 from windrow.plan.nodes import EdgeState, Join, Negation, Node, StrictState, walk
 from windrow.plan.nodes.rebuild import keep_edges_as
 from windrow.plan.optimiser import simplify

@@ -23,7 +23,7 @@ from windrow.operators.state.calendar_queue import CalendarQueue
 from windrow.operators.state.move import Move
 from windrow.operators.state.saved_segments import UpsertLog
 from windrow.plan.strategy import Strategy
-from windrow.windows.forest import Forest
+from windrow.windows.avl import Forest
 from windrow.windows.row_index import RowIndex
 
 RARE = (

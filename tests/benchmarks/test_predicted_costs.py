@@ -16,8 +16,7 @@ import pytest
 from benchmarks.report import RESULTS
 from benchmarks.update_patterns import QUERIES, observe, plan_of
 from benchmarks.update_patterns_trace import proportioned_links
-from windrow.plan.costs.estimate import cost, model_for
-from windrow.plan.costs.state_choice import premature_share
+from windrow.plan.costs.estimate import cost, model_for, premature_share
 from windrow.plan.nodes import Join, Negation, walk
 from windrow.plan.optimiser import optimise
 from windrow.plan.strategy import Strategy

@@ -18,7 +18,7 @@ from windrow.columns.decimal_numbers import to_doubles
 from windrow.columns.evaluate import evaluate
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.interner import Interner
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.columns.types import ARROW
 from windrow.columns.value_order import sorted_positions
 from windrow.core.errors import DataError

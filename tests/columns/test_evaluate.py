@@ -10,8 +10,7 @@ import pytest
 from windrow.columns.evaluate import SelectionMasks, evaluate, selection_mask
 from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
-from windrow.core.schema import Type
-from windrow.core.value_types import PLAIN_TYPES
+from windrow.core.schema import PLAIN_TYPES, Type
 from windrow.plan.expressions import Call, Column, Expression, Literal
 
 B, I, L, D = Type.BOOLEAN, Type.INT, Type.BIGINT, Type.DOUBLE  # noqa: E741

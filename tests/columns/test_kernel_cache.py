@@ -87,7 +87,7 @@ if sys.argv[1] == "without":
     tempfile.tempdir = "/nonexistent"
 else:
     warnings.simplefilter("error")
-from windrow.columns.plain_columns import gather_bytes
+from windrow.columns.stored_columns import gather_bytes
 data, starts, lengths = np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2])
 print(gather_bytes(data, starts, lengths, None, pa.string()).to_pylist())
 """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from windrow.columns.byte_forms import byte_parts
 from windrow.columns.hashing import hash_rows
 from windrow.columns.interner import Interner
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.columns.types import ARROW
 from windrow.columns.value_order import sorted_positions
 from windrow.core.schema import Type

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.columns.hashing import bucket_of
 from windrow.columns.interner import Interner
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 
 KINDS = {
     pa.int64(): st.integers(-(2**63), 2**63 - 1),

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from windrow.cli.main import app
 from windrow.core.errors import StateError
 from windrow.core.thresholds import lowered_thresholds
-from windrow.engine.first_rows import observe_files
-from windrow.engine.observed import overlap
+from windrow.engine.observed import observe_files, overlap
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy

@@ -24,7 +24,7 @@ from windrow.columns.interner import Interner
 from windrow.engine.build_group_by import summaries_of
 from windrow.operators.state.predicate_store import COUNTERS
 from windrow.operators.summarise_rows import SummariseForMany
-from windrow.plan.nodes.shared_groups import SharedGroupBy
+from windrow.plan.nodes.sub_window_groups import SharedGroupBy
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_synopses import shared_synopses
 

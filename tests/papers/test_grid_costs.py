@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.advise.grid_choice import Costs, best_by_queries, lessons
+from windrow.archive.advise.grid_advice import Costs, best_by_queries, lessons
 from windrow.archive.lifetimes.partition_grid import (
     Chronological,
     Grid,

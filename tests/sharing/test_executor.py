@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.sharing.schedules import SCHEDULERS
-from windrow.sharing.transactions.errors import TransactionError
 from windrow.sharing.transactions.executor import Executor
+from windrow.sharing.transactions.history import TransactionError
 from windrow.sharing.transactions.isolation import classify
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import ReadTransaction

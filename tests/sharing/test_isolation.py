@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.sharing.transactions.errors import TransactionError
-from windrow.sharing.transactions.history import Action, History, Operation, parse_history
+from windrow.sharing.transactions.history import (
+    Action,
+    History,
+    Operation,
+    TransactionError,
+    parse_history,
+)
 from windrow.sharing.transactions.isolation import Isolation, classify
 
 HISTORIES = {

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sharing.schedules import SCHEDULERS, Driver, PseudoCode, greatest_ttu_first, orders
-from windrow.sharing.transactions.errors import TransactionError
-from windrow.sharing.transactions.history import parse_history
+from windrow.sharing.transactions.history import TransactionError, parse_history
 from windrow.sharing.transactions.isolation import classify
 from windrow.sharing.transactions.latest_window import LatestWindow
 from windrow.sharing.transactions.scheduler import ReadTransaction

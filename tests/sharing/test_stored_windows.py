@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.core.patterns import UpdatePattern
-from windrow.sharing.transactions.errors import TransactionError
+from windrow.sharing.transactions.history import TransactionError
 from windrow.sharing.transactions.stored_windows import (
     ExpirySlots,
     SubWindows,

@@ -14,8 +14,7 @@ from tests.spark.staged import Staged
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import Clock
-from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.shared_place import shared_directory
+from windrow.object_store.object_path import ObjectPath, shared_directory
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script

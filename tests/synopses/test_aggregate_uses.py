@@ -22,7 +22,7 @@ from windrow.synopses import (
     content_for,
     suitable_synopses,
 )
-from windrow.synopses.aggregate_uses import CLASSES
+from windrow.synopses.synopsis_factory import CLASSES
 
 
 def test_the_table_is_that_of_the_dissertation() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.synopses.group_chains import GroupChains
 from windrow.synopses.grouped_synopses import (
     HELD,
     KEY,
     BasicColumns,
+    GroupChains,
     IntervalColumns,
     RunningColumns,
 )

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from tests.synopses.recomputation import check_answer, random_rows
-from windrow.sharing.rules.interval_contents import Aggregate, Contents, Function, Kept
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Aggregate, Contents, Function, Kept, PeriodicQuery
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.ss3_joins import serves_join
 from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape

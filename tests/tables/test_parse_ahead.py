@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from windrow.plan.program import compile_script
-from windrow.tables import chunks, parse_ahead
+from windrow.tables import chunks, read_ahead
 from windrow.tables.chunks import Chunk
 from windrow.tables.file_part import WHOLE
 from windrow.tables.readers import read_file
@@ -15,7 +15,7 @@ from windrow.tables.readers import read_file
 
 @pytest.fixture(autouse=True)
 def _in_threads(monkeypatch):
-    monkeypatch.setattr(parse_ahead.LARGE, "value", 1)
+    monkeypatch.setattr(read_ahead.LARGE_CHUNK, "value", 1)
 
 
 def pieces(count: int) -> list[Chunk]:
@@ -25,13 +25,13 @@ def pieces(count: int) -> list[Chunk]:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10])
 def test_chunks_come_in_their_order(count):
     given = pieces(count)
-    found = list(parse_ahead.parse_ahead(iter(given), lambda chunk: int(chunk.data)))
+    found = list(read_ahead.parse_ahead(iter(given), lambda chunk: int(chunk.data)))
     assert found == list(zip(given, range(count), strict=True))
 
 
 def test_two_are_parsed_at_a_time():
     both = threading.Barrier(2, timeout=60)
-    found = parse_ahead.parse_ahead(iter(pieces(4)), lambda _: both.wait())
+    found = read_ahead.parse_ahead(iter(pieces(4)), lambda _: both.wait())
     assert len(list(found)) == 4
 
 
@@ -42,7 +42,7 @@ def test_an_error_of_the_text_comes_after_the_chunks_before_it():
 
     found = []
     with pytest.raises(OSError, match="gone"):
-        found.extend(n for _, n in parse_ahead.parse_ahead(broken(), lambda c: int(c.data)))
+        found.extend(n for _, n in read_ahead.parse_ahead(broken(), lambda c: int(c.data)))
     assert found == [0, 1, 2]
 
 
@@ -52,7 +52,7 @@ def test_an_error_of_a_parser_comes_in_place_of_its_chunk():
 
     found = []
     with pytest.raises(ZeroDivisionError):
-        found.extend(n for _, n in parse_ahead.parse_ahead(iter(pieces(6)), sixth))
+        found.extend(n for _, n in read_ahead.parse_ahead(iter(pieces(6)), sixth))
     assert found == [2, 3, 6]
 
 
@@ -65,7 +65,7 @@ def test_a_file_is_read_the_same_in_threads_as_without(tmp_path, monkeypatch):
     monkeypatch.setattr(chunks.FIRST_BLOCK, "value", 300)
     monkeypatch.setattr(chunks.ROWS, "value", 20)
     threaded = list(read_file(path, declaration))
-    monkeypatch.setattr(parse_ahead.LARGE, "value", 1 << 30)
+    monkeypatch.setattr(read_ahead.LARGE_CHUNK, "value", 1 << 30)
     plain = list(read_file(path, declaration))
     assert len(plain) > 5
     for one, other in zip(threaded, plain, strict=True):

@@ -11,9 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.archive.advise.grid_advice import GridWorkload, advise_grid
-    from windrow.archive.advise.grid_choice import Costs as GridCosts
-    from windrow.archive.advise.grid_choice import best_by_queries, lessons
+    from windrow.archive.advise.grid_advice import Costs as GridCosts
+    from windrow.archive.advise.grid_advice import (
+        GridWorkload,
+        advise_grid,
+        best_by_queries,
+        lessons,
+    )
     from windrow.archive.advise.parameters import TPC_D, UpdateTechnique
     from windrow.archive.advise.recommend import Constraints, recommend
     from windrow.archive.archive import Archive
@@ -77,7 +81,7 @@ _HOMES = {
     "Constraints": "advise.recommend",
     "Grid": "lifetimes.partition_grid",
     "GridTechnique": "lifetimes.partition_grid",
-    "GridCosts": "advise.grid_choice",
+    "GridCosts": "advise.grid_advice",
     "GridWorkload": "advise.grid_advice",
     "LifetimeIndex": "lifetimes.lifetime_index",
     "LifetimeReader": "lifetimes.reader",
@@ -85,9 +89,9 @@ _HOMES = {
     "Reader": "wave.reader",
     "UpdateTechnique": "advise.parameters",
     "advise_grid": "advise.grid_advice",
-    "best_by_queries": "advise.grid_choice",
+    "best_by_queries": "advise.grid_advice",
     "decode": "runs.encoding",
-    "lessons": "advise.grid_choice",
+    "lessons": "advise.grid_advice",
     "open": "archive",
     "recommend": "advise.recommend",
     "scheme_of": "wave.schemes",

@@ -139,7 +139,7 @@ def default_quarantine(checkpoint: Path | None) -> Path:
 
 def observe_streams(compiled: Compiled, settings: Settings) -> StreamStatistics | None:
     """What plans are made with: what the checkpoint kept, or what the first rows say."""
-    from windrow.engine.first_rows import observe_files  # noqa: PLC0415 - compiles kernels
+    from windrow.engine.observed import observe_files  # noqa: PLC0415 - compiles kernels
     from windrow.spark.checkpoint.plan_statistics import keep_statistics  # noqa: PLC0415
 
     wanted = [*compiled.queries, *(request.query for request in compiled.explains)]

@@ -28,7 +28,6 @@ from windrow.columns.functions import (
     regular_expressions,
     sort_pairs,
     strings,
-    time_texts,
     times,
 )
 from windrow.columns.functions.operands import (
@@ -50,7 +49,6 @@ KERNELS: dict[str, Kernel] = {
     **comparison.KERNELS,
     **strings.KERNELS,
     **times.KERNELS,
-    **time_texts.KERNELS,
     **casts.KERNELS,
     **regular_expressions.KERNELS,
     **json_access.KERNELS,

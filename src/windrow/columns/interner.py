@@ -41,8 +41,7 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.nested_arrays import is_nested, with_one_zero
-from windrow.columns.nested_columns import column_store
-from windrow.columns.plain_columns import gather_bytes
+from windrow.columns.stored_columns import column_store, gather_bytes
 from windrow.core.thresholds import Threshold
 
 FEW = Threshold(4096)

@@ -4,17 +4,23 @@ Python has times of the years 1 to 9999 only, and JSON and CSV have no bytes and
 each value of such a column is a text, whatever its size: dates and times in the proleptic Gregorian
 calendar (``20000-01-01``; with a time zone in UTC), durations as Python writes them (``-1 day,
 23:59:55``), times of day to the last digit. Bytes are written as DuckDB does: printable ASCII as it
-is, but for quotes and the backslash, and ``\\xFF`` for any other. ``read_texts`` takes these forms.
+is, but for quotes and the backslash, and ``\xff`` for any other. ``read_texts`` takes these forms.
+
+`instant` reads what users give as one, in ticks.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from windrow.core.errors import InputError
+from windrow.core.time import BEGINNING, FOREVER
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 DAY = 86_400
@@ -257,3 +263,40 @@ def _unescape(text: str) -> bytes:
     (b'a\x00\xff', b'C:\\temp')
     """
     return _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
+
+
+Instant = int | date | datetime | np.datetime64 | str
+
+
+def instant(to: Instant, where: str = "advance") -> int:
+    """An instant in ticks: integers as they are, times as microseconds since 1970 (UTC).
+
+    >>> instant("1970-01-01 00:00:01"), instant(date(1970, 1, 2)), instant(7)
+    (1000000, 86400000000, 7)
+    """
+    if isinstance(to, int | np.integer) and BEGINNING < to < FOREVER:
+        return int(to)
+    moment: object = to
+    if isinstance(to, str):
+        try:
+            moment = datetime.fromisoformat(to)
+        except ValueError:
+            raise _not_an_instant(to, where) from None
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    # pandas' NaT is a datetime too, and is not equal to itself.
+    if isinstance(moment, datetime) and moment == moment:  # noqa: PLR0124
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        moment = np.datetime64(moment, "us")
+    if not isinstance(moment, np.datetime64) or np.isnat(moment):
+        raise _not_an_instant(to, where)
+    return int(moment.astype("datetime64[us]").astype(np.int64))
+
+
+def _not_an_instant(found: object, where: str) -> InputError:
+    return InputError(
+        where=where,
+        expected="an integer of less than 64 bits, a datetime, a date, or ISO 8601 text",
+        found=repr(found),
+    )

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.cql.column_parser import (
     parse_columns,
     parse_keyed_columns,
+    parse_type,
     parse_typed_columns,
 )
 from windrow.cql.dialect import CqlParser
@@ -33,7 +34,6 @@ from windrow.cql.statement_tree import (
     Statement,
 )
 from windrow.cql.syntax_tree import Duration, Name, Unlimited
-from windrow.cql.type_parser import parse_type
 from windrow.cql.window_parser import (
     IN_BRACKETS,
     WINDOWS,

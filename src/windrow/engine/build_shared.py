@@ -31,7 +31,7 @@ from windrow.operators.state.predicate_store import PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Column, Expression
-from windrow.plan.nodes.shared_groups import (
+from windrow.plan.nodes.sub_window_groups import (
     COUNTERS,
     GroupMember,
     PredicateSynopses,
@@ -46,7 +46,7 @@ from windrow.plan.physical.sliding_state import (
     schema_of_summaries,
     summaries_of_synopses,
 )
-from windrow.sharing.rules.interval_contents import Function
+from windrow.sharing.rules.periodic_query import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 

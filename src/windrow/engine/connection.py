@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.instants import Instant
+from windrow.columns.text_forms import Instant
 from windrow.core.errors import InputError, ScriptError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.function_declarations import declare_function, load_functions
-from windrow.engine.handle_names import ByName
-from windrow.engine.handles import ArchiveHandle, Executed, Handle, SubscriptionsHandle
+from windrow.engine.handles import ArchiveHandle, ByName, Executed, Handle, SubscriptionsHandle
 from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.binder import ExplainRequest

@@ -21,7 +21,7 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor, contents_in
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Parsed, Rejected
-from windrow.tables.read_ahead import LARGE, ReadAhead
+from windrow.tables.read_ahead import LARGE_FILE, ReadAhead
 from windrow.tables.readers import check_whole, read_file
 
 Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
@@ -32,7 +32,7 @@ Batches: TypeAlias = Generator[Parsed, None, None] | ReadAhead[Parsed]
 
 
 def _is_large(arrival: Arrival) -> bool:
-    return arrival.size - arrival.part.start >= LARGE.value
+    return arrival.size - arrival.part.start >= LARGE_FILE.value
 
 
 def _ignore(_file: str, _rows: Sequence[Rejected]) -> None:

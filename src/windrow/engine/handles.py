@@ -1,16 +1,20 @@
-"""What a connection hands out: queries, archives and subscriptions, and what a script shows."""
+"""What a connection hands out: queries, archives and subscriptions, and what a script shows.
+
+A connection has its handles by name; as in CQL, a name may be written in any case.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.instants import Instant, instant
+from windrow.columns.text_forms import Instant, instant
 from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.core.time import BEGINNING, Clock
 from windrow.core.warnings import WindrowWarning
@@ -23,6 +27,31 @@ from windrow.plan.listing import Listing
 from windrow.result_files.change_table import sort_by_rank
 from windrow.result_files.identity import CHANGE, INSTANT, changes_schema
 from windrow.subscriptions.predicates import Id
+
+H = TypeVar("H")
+
+
+class ByName(dict[str, H]):
+    """A dict that finds a name in any case, and says which names there are if there is none such.
+
+    >>> ByName(Busy=1)["busy"]
+    1
+    >>> ByName(Busy=1)["bussy"]
+    Traceback (most recent call last):
+    KeyError: 'there is no bussy; did you mean Busy?'
+    """
+
+    def __missing__(self, name: str) -> H:
+        known = {known.lower(): known for known in self}
+        wanted = str(name).lower()
+        if wanted in known:
+            return self[known[wanted]]
+        near = get_close_matches(wanted, known, 1)
+        listed = f"there is {', '.join(self)}" if self else "nothing has been declared yet"
+        raise KeyError(
+            f"there is no {name}; " + (f"did you mean {known[near[0]]}?" if near else listed)
+        )
+
 
 Warn = Callable[[Iterable[tuple[str, WindrowWarning]]], None]
 """Gives each warning once, told apart by what it is about."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
-from windrow.columns.instants import Instant, instant
+from windrow.columns.text_forms import Instant, instant
 from windrow.core.errors import InputError, WindrowError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock

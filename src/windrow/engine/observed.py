@@ -3,6 +3,11 @@
 Rates come from the input monitors, numbers of values from the newest rows of each stream, and
 selectivities from evaluating a query's own conditions on those rows: the first plan of a query
 tells which conditions there are, and the figures then decide between its plans.
+
+A connection plans with what it has seen of its streams (`Observed`). A script that runs over files
+has seen nothing when its plans are made; so the first rows of the first file of each stream are
+read for it, and again when the query reads them. A stream whose files are not there yet, are in an
+object store or cannot be read is one of which nothing is known.
 """
 
 from __future__ import annotations
@@ -17,12 +22,21 @@ from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import arrow_schema
 from windrow.columns.value_order import comparable_column
 from windrow.core.errors import WindrowError
+from windrow.core.paths import is_object_url
 from windrow.core.thresholds import Threshold
-from windrow.plan.costs.flows import Overlap, SourceColumn, StreamStatistics, overlap_key
-from windrow.plan.costs.source_columns import source_column
+from windrow.plan.catalog import Catalog, StreamDeclaration
+from windrow.plan.costs.flows import (
+    Overlap,
+    SourceColumn,
+    StreamStatistics,
+    overlap_key,
+    source_column,
+)
 from windrow.plan.expressions import conjuncts, render
 from windrow.plan.nodes import Join, Negation, Node, Projection, Selection, StreamScan, walk
 from windrow.streams.monitor import InputMonitor
+from windrow.tables.find_files import find_files
+from windrow.tables.readers import UNREADABLE, read_file
 
 SAMPLE = Threshold(10_000, least=1)
 """Rows of a stream that are looked at."""
@@ -154,3 +168,34 @@ def _rows(node: Node, samples: Mapping[str, pa.RecordBatch]) -> pa.RecordBatch |
             arrays = [evaluate(c.expression, below) for c in node.columns]
             return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(node.schema))
     return None
+
+
+def observe_files(catalog: Catalog, plans: Iterable[Node]) -> StreamStatistics | None:
+    """The figures for these plans; None if there is no row to be seen."""
+    samples, rates = {}, {}
+    for stream in catalog.streams:
+        rows = _first_rows(stream)
+        if rows is None or not rows.num_rows:
+            continue
+        name = stream.name.lower()
+        samples[name], rates[name] = rows, _rate(rows, stream)
+    return statistics_of(samples, rates, plans) if samples else None
+
+
+def _first_rows(stream: StreamDeclaration) -> pa.RecordBatch | None:
+    if stream.source is None or is_object_url(stream.source.path):
+        return None
+    try:
+        paths = find_files(stream.source)
+        parsed = next(read_file(paths[0], stream, SAMPLE.value), None) if paths else None
+    except (WindrowError, *UNREADABLE):
+        return None  # whoever reads it for good says what is wrong
+    return None if parsed is None else parsed.rows
+
+
+def _rate(rows: pa.RecordBatch, stream: StreamDeclaration) -> float:
+    """Tuples per second of the stream's own time."""
+    times = rows.column(stream.timestamp).cast(pa.int64())
+    span = pc.min_max(times).as_py()
+    seconds: float = (span["max"] - span["min"] + 1) / stream.clock.ticks_per_second
+    return float(rows.num_rows) / seconds

@@ -29,7 +29,7 @@ from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.expressions import Column
 from windrow.plan.nodes import SharedGroupBy, SlidingGroupBy
-from windrow.plan.nodes.shared_groups import GroupMember, SharedAggregate, slot_types
+from windrow.plan.nodes.sub_window_groups import GroupMember, SharedAggregate, slot_types
 from windrow.plan.nodes.window_specs import RangeWindow
 from windrow.plan.sharing.shared_synopses import SharedSynopses, shareable
 

@@ -21,7 +21,7 @@ from windrow.core.time import BEGINNING
 from windrow.engine.build_shared import shared_aggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.catalog import Catalog, QueryDeclaration
-from windrow.plan.nodes.shared_groups import slot_types
+from windrow.plan.nodes.sub_window_groups import slot_types
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
 

@@ -6,6 +6,11 @@ results needs; whatever would take it for a path of this machine gets an error. 
 
 A text is *replaced*: it is put if what is there is still what has been read, or if there still is
 nothing. So of two that go by what they have read, one is told.
+
+A directory of this machine may stand for a place in an object store (`shared_place`). The driver of
+a run works on such a copy of its checkpoint (``windrow.spark.checkpoint.working_copy``). What other
+processes read and write, state and results and pushed rows, is in the store itself. Of any other
+directory that is the directory.
 """
 
 from __future__ import annotations
@@ -185,3 +190,33 @@ def replace_object(bucket: Bucket, key: str, data: bytes, tag: str | None) -> st
 @lru_cache(maxsize=64)
 def _bucket(name: str, _endpoint: str) -> Bucket:
     return Bucket(f"s3://{name}")
+
+
+STORE = ".windrow.store"
+"""In a working copy: the address of what it is a copy of."""
+NOTES = "notes"
+"""There, the folder of what is in the copy."""
+
+
+def shared_place(root: Path) -> Path:
+    """Where others find what is theirs, of a directory that may be a working copy."""
+    if isinstance(root, ObjectPath):
+        return root
+    try:
+        return path_of((root / STORE).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return root
+
+
+def shared_directory(directory: Path) -> Path:
+    """The same for a directory right below it."""
+    return shared_place(directory.parent) / directory.name
+
+
+def address_of(path: Path) -> str:
+    """What to call a file or a directory that may be in a working copy: where it really is."""
+    for root in () if isinstance(path, ObjectPath) else path.parents:
+        place = shared_place(root)
+        if place != root:
+            return str(place / NOTES / path.relative_to(root))
+    return str(shared_place(path))

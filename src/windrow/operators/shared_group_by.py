@@ -33,7 +33,7 @@ from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
-from windrow.operators.aggregates.form_rows import FormRows
+from windrow.operators.aggregates.replaced_rows import FormRows
 from windrow.operators.aggregates.shared_reads import Executions, Form, Probe, Source, TouchedRows
 from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below

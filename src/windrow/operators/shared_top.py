@@ -18,7 +18,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta, batch_of, concat, concat_rows
 from windrow.operators.base import Saved, below
 from windrow.operators.top_k import FirstK
-from windrow.plan.nodes.shared_groups import MemberTop
+from windrow.plan.nodes.sub_window_groups import MemberTop
 from windrow.plan.physical.state_kinds import Kept
 
 

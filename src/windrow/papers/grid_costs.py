@@ -19,7 +19,7 @@ sub-index of the row still lacks, one of the column has too many. Only what grow
 linearly in a sub-index's size can tell them apart.
 
 What the paper recommends (4.6), and what costs say, from here or measured, is in
-`archive/advise/grid_choice.py`.
+`archive/advise/grid_advice.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
-from windrow.archive.advise.grid_choice import Costs
+from windrow.archive.advise.grid_advice import Costs
 from windrow.archive.lifetimes.partition_grid import Grid, GridTechnique, Periods
 
 

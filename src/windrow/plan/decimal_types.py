@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from windrow.core.value_types import MOST_DIGITS, Type
+from windrow.core.schema import MOST_DIGITS, Type
 
 LEAST_SCALE = 6
 """Digits behind the point that a quotient has at least, and that are not given up."""

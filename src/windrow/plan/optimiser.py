@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from windrow.plan.costs.estimate import cost, model_for
+from windrow.plan.costs.estimate import choose_edge_states, cost, model_for
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.costs.join_order import best_order
 from windrow.plan.costs.node_costs import windows_of
-from windrow.plan.costs.state_choice import choose_edge_states
 from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow, Subscribe
 from windrow.plan.nodes.rebuild import LocalRule, map_inputs, rewrite_anywhere
 from windrow.plan.rules.move_across_joins import (

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 
-from windrow.columns.instants import Instant, instant
+from windrow.columns.text_forms import Instant, instant
 from windrow.core.errors import InputError
 from windrow.core.paths import is_object_url, local_path
 from windrow.core.time import Clock

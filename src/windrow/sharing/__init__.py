@@ -18,15 +18,13 @@ from windrow.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from windrow.core.patterns import UpdatePattern
     from windrow.sharing.rules.dnf import Atom, any_of
-    from windrow.sharing.rules.interval_contents import Aggregate, Function
-    from windrow.sharing.rules.periodic_query import PeriodicQuery
+    from windrow.sharing.rules.periodic_query import Aggregate, Function, PeriodicQuery
     from windrow.sharing.rules.plan_changes import add_query, drop_query, plan_queries
-    from windrow.sharing.rules.plan_text import describe_plan
+    from windrow.sharing.rules.sharing_plan import describe_plan
     from windrow.sharing.rules.value_sets import Attribute, Order
     from windrow.sharing.schedule import POLICIES, LocalScheduler, sub_groups
-    from windrow.sharing.transactions.errors import TransactionError
     from windrow.sharing.transactions.executor import Answer, Executor
-    from windrow.sharing.transactions.history import History, parse_history
+    from windrow.sharing.transactions.history import History, TransactionError, parse_history
     from windrow.sharing.transactions.isolation import Isolation, classify
     from windrow.sharing.transactions.latest_window import LatestWindow
     from windrow.sharing.transactions.scheduler import ReadTransaction
@@ -42,9 +40,8 @@ else:
             "add_query any_of describe_plan drop_query plan_queries"
         ),
         "sharing.schedule": "POLICIES LocalScheduler sub_groups",
-        "sharing.transactions.errors": "TransactionError",
         "sharing.transactions.executor": "Answer Executor",
-        "sharing.transactions.history": "History parse_history",
+        "sharing.transactions.history": "History TransactionError parse_history",
         "sharing.transactions.isolation": "Isolation classify",
         "sharing.transactions.latest_window": "LatestWindow",
         "sharing.transactions.scheduler": "ReadTransaction",

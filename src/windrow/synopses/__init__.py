@@ -28,12 +28,6 @@ from typing import TYPE_CHECKING
 from windrow.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from windrow.synopses.aggregate_uses import (
-        aggregate_class,
-        average,
-        content_for,
-        suitable_synopses,
-    )
     from windrow.synopses.base import Synopsis, Work
     from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
     from windrow.synopses.errors import (
@@ -44,31 +38,41 @@ if TYPE_CHECKING:
     )
     from windrow.synopses.estimates import Estimate
     from windrow.synopses.frequent_items import Frequent, FrequentItems
-    from windrow.synopses.interval_buffer import RowBuffer, TimeBuffer
     from windrow.synopses.interval_content import AggregateClass, ClosedInterval, Content
     from windrow.synopses.interval_synopsis import IntervalSynopsis
     from windrow.synopses.interval_values import Counts, Extremes, Sums
-    from windrow.synopses.join_buffer import Cell, ClosedJoin, JoinBuffer
     from windrow.synopses.join_synopsis import JoinSynopsis
     from windrow.synopses.running_synopsis import RunningSynopsis
     from windrow.synopses.sketches import DistinctSketches, FrequentSketches, QuantileSketches
+    from windrow.synopses.synopsis_buffers import (
+        Cell,
+        ClosedJoin,
+        JoinBuffer,
+        RowBuffer,
+        TimeBuffer,
+    )
+    from windrow.synopses.synopsis_factory import (
+        aggregate_class,
+        average,
+        content_for,
+        suitable_synopses,
+    )
     from windrow.synopses.value_counters import Counters
 else:
     _MODULES = {
-        "aggregate_uses": "aggregate_class average content_for suitable_synopses",
         "base": "Synopsis Work",
         "basic_interval_synopsis": "BasicIntervalSynopsis",
         "errors": "FrequentInputError IncompleteWindowError SynopsisError UnsuitableSynopsisError",
         "estimates": "Estimate",
         "frequent_items": "Frequent FrequentItems",
-        "interval_buffer": "RowBuffer TimeBuffer",
         "interval_content": "AggregateClass ClosedInterval Content",
         "interval_synopsis": "IntervalSynopsis",
         "interval_values": "Counts Extremes Sums",
-        "join_buffer": "Cell ClosedJoin JoinBuffer",
         "join_synopsis": "JoinSynopsis",
         "running_synopsis": "RunningSynopsis",
         "sketches": "DistinctSketches FrequentSketches QuantileSketches",
+        "synopsis_buffers": "Cell ClosedJoin JoinBuffer RowBuffer TimeBuffer",
+        "synopsis_factory": "aggregate_class average content_for suitable_synopses",
         "value_counters": "Counters",
     }
     __getattr__ = lazy_exports(

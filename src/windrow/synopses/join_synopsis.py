@@ -27,7 +27,8 @@ from windrow.synopses.basic_interval_synopsis import BasicIntervalSynopsis
 from windrow.synopses.errors import SynopsisError, UnsuitableSynopsisError
 from windrow.synopses.interval_content import ClosedInterval, V
 from windrow.synopses.interval_synopsis import IntervalSynopsis
-from windrow.synopses.join_buffer import (
+from windrow.synopses.running_synopsis import RunningSynopsis
+from windrow.synopses.synopsis_buffers import (
     FIRST,
     SECOND,
     Cell,
@@ -35,7 +36,6 @@ from windrow.synopses.join_buffer import (
     cell_segment,
     segment_cell,
 )
-from windrow.synopses.running_synopsis import RunningSynopsis
 
 NAMES: dict[type[Synopsis[Any]], str] = {
     RunningSynopsis: "RJ", IntervalSynopsis: "IJ", BasicIntervalSynopsis: "BIJ",

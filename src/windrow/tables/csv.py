@@ -36,8 +36,8 @@ from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
-from windrow.tables.parse_ahead import parse_ahead
 from windrow.tables.parsed_rows import Parsed, Rejected
+from windrow.tables.read_ahead import parse_ahead
 
 BLOCK = 4 << 20
 """Bytes parsed at a time; no row may be longer."""

@@ -25,7 +25,7 @@ from windrow.columns.kernels import (
     kernel,
     likely_room,
 )
-from windrow.columns.plain_columns import gather_bytes
+from windrow.columns.stored_columns import gather_bytes
 
 SKIPPED, WHOLE_NUMBER, MOMENT, TEXT = range(4)
 NO_VALUE = -(2**63)

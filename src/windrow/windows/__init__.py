@@ -11,8 +11,8 @@ What DB pays for it, a test at the end of each ring when a query walks it, is on
 step. Where only the oldest tuple of a value is wanted, as by a negative tuple, ``queues`` links
 from old to new instead.
 
-*T-INDEX*, where order is needed: MEDIAN and QUANTILE. ``forest`` keeps a tree of the values of each
-group (``avl`` over ``index_nodes``), with the weight of every subtree, so that a change costs
+*T-INDEX*, where order is needed: MEDIAN and QUANTILE. A ``Forest`` (``avl`` over ``index_nodes``)
+keeps a tree of the values of each group, with the weight of every subtree, so that a change costs
 O(log D) and a quantile as much; a hash would have to be sorted for every answer. D is the number of
 different values, so repeated values share a node.
 

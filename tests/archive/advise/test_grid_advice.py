@@ -10,8 +10,7 @@ import pytest
 
 from windrow.archive import ArchiveError, GridWorkload, advise_grid
 from windrow.archive.advise import grid_advice
-from windrow.archive.advise.grid_advice import CANDIDATES, paper_grid
-from windrow.archive.advise.grid_choice import Costs, lessons
+from windrow.archive.advise.grid_advice import CANDIDATES, Costs, lessons, paper_grid
 from windrow.archive.lifetimes.partition_grid import Periods
 from windrow.core.thresholds import Threshold
 

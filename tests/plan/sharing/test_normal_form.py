@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal
-from windrow.plan.sharing.normal_form import MOST_TERMS, normal_form
+from windrow.plan.sharing.periodic_aggregates import MOST_TERMS, normal_form
 from windrow.sharing.rules import Order, Predicate
 from windrow.sharing.rules.value_sets import values_where
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.sharing.rules.predicates import TEXT, WHOLE, predicates, select
 from windrow.core.thresholds import lowered_thresholds
 from windrow.sharing.rules import Atom, Predicate, any_of
-from windrow.sharing.rules.cover_search import (
+from windrow.sharing.rules.ss4_predicates import (
     LARGEST_COVER,
     Difference,
     find_cover,

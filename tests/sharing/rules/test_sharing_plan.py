@@ -21,8 +21,8 @@ from windrow.sharing.rules import (
     drop_query,
     plan_queries,
 )
-from windrow.sharing.rules.cover_search import is_cover, is_disjoint
 from windrow.sharing.rules.sharing_plan import Member
+from windrow.sharing.rules.ss4_predicates import is_cover, is_disjoint
 
 
 def names(group: tuple[Member, ...]) -> set[str]:

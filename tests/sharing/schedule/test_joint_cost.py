@@ -14,8 +14,12 @@ from tests.sharing.schedule.groups import seven_queries
 from windrow.core.thresholds import lowered_thresholds
 from windrow.sharing.rules import Function, plan_queries
 from windrow.sharing.schedule import CostModel, Work, sub_groups
-from windrow.sharing.schedule.due_updates import LONGEST_HORIZON, DueUpdates
-from windrow.sharing.schedule.joint_cost import cost_per_update, joint_work
+from windrow.sharing.schedule.joint_cost import (
+    LONGEST_HORIZON,
+    DueUpdates,
+    cost_per_update,
+    joint_work,
+)
 from windrow.sharing.schedule.period_choice import choose_periods
 
 

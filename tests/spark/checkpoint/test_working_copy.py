@@ -12,8 +12,7 @@ import pytest
 from tests.support.bucket_fixtures import running_server, server, url
 from windrow.core.errors import StateError
 from windrow.object_store.errors import StoreError
-from windrow.object_store.object_path import path_of
-from windrow.object_store.shared_place import address_of, shared_directory, shared_place
+from windrow.object_store.object_path import address_of, path_of, shared_directory, shared_place
 from windrow.spark.checkpoint import working_copy
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome, new_pipeline, read_pipeline
 from windrow.spark.checkpoint.working_copy import WorkingCopy, notes_of

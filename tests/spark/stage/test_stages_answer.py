@@ -1,8 +1,15 @@
-"""Every kind of query, cut into stages and spread over buckets: the answer of one pipeline."""
+"""Every kind of query, cut into stages and spread over buckets: the answer of one pipeline.
+
+Each is run with buckets that stay in memory and with buckets that are loaded, once with the usual
+thresholds and once with them at their least. The other two of the four are slow: that operators go
+on after they were loaded, whatever the thresholds, is what ``tests/operators/test_contract.py``
+has for each of these queries.
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +30,15 @@ INPUTS = random_input(seed=5)
 RIVALS = [pytest.param(s, marks=pytest.mark.slow) for s in Strategy if s is not Strategy.UPA]
 
 
+def sizes_in_turn(first: int) -> list[Any]:
+    """All queries with both sizes of thresholds; one of the two is slow, every other time."""
+    return [
+        pytest.param(query, size, marks=[pytest.mark.slow] * ((first + place + turn) % 2))
+        for place, query in enumerate(QUERIES)
+        for turn, size in enumerate(("usual", "least"))
+    ]
+
+
 @cache
 def whole_answer(query: str):
     """Of one pipeline, whatever the thresholds are: they change no answer."""
@@ -33,13 +49,13 @@ def whole_answer(query: str):
 
 
 @pytest.mark.parametrize("strategy", [Strategy.UPA, *RIVALS])
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(("query", "sizes"), sizes_in_turn(0), indirect=["sizes"])
 def test_buckets_that_stay_in_memory_give_the_answer_of_one_pipeline(query, strategy):
     found = run_staged(plan_of(query), INPUTS, strategy, seed=1, run=f"{query}-{strategy}")
     assert found == whole_answer(query)
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(("query", "sizes"), sizes_in_turn(1), indirect=["sizes"])
 def test_buckets_that_are_loaded_every_time_give_the_answer_of_one_pipeline(query, monkeypatch):
     monkeypatch.setattr(level_task, "CACHE", WorkerCache(seconds=-1))
     found = run_staged(plan_of(query), INPUTS, Strategy.UPA, seed=2, run=query)

@@ -12,8 +12,7 @@ import typer
 from windrow.cli.console import err, out
 from windrow.cli.error_messages import errors_in_words
 from windrow.cli.options import Verbose, place_of
-from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.shared_place import address_of
+from windrow.object_store.object_path import ObjectPath, address_of
 from windrow.result_files.directory_lock import hold_directories
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE
 from windrow.spark.checkpoint.repair import Repair, planned_repair

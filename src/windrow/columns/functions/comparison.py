@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, has_nan, null
 from windrow.columns.nested_arrays import is_nested
 from windrow.columns.value_order import comparable_column
-from windrow.core.schema import Type
-from windrow.core.value_types import MOST_DIGITS
+from windrow.core.schema import MOST_DIGITS, Type
 from windrow.plan.decimal_types import common_digits, is_exact, within_limits
 from windrow.plan.expressions import Call
 from windrow.plan.functions import common

@@ -33,8 +33,7 @@ from windrow.columns.functions.operands import (
 )
 from windrow.columns.integer_overflow import note_overflows
 from windrow.columns.types import ARROW
-from windrow.core.schema import Type
-from windrow.core.value_types import MOST_DIGITS
+from windrow.core.schema import MOST_DIGITS, Type
 from windrow.plan.decimal_types import exact_result
 from windrow.plan.expressions import Call
 

@@ -16,7 +16,7 @@ from windrow.columns.arrays import Int64s, validity
 from windrow.columns.decimal_numbers import divide_rounded, from_last_places, last_places
 from windrow.columns.decimal_words import decimal_array, decimal_words, two_words
 from windrow.columns.growable import fresh
-from windrow.core.value_types import MOST_DIGITS
+from windrow.core.schema import MOST_DIGITS
 from windrow.operators.aggregates.count_sum_avg import LOW, Sum
 from windrow.operators.aggregates.events import ArgumentValues, Events
 from windrow.operators.aggregates.summaries import add_columns

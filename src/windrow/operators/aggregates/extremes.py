@@ -38,7 +38,7 @@ from windrow.columns.kernels import (
     signs,
     void,
 )
-from windrow.columns.plain_columns import BytesColumn
+from windrow.columns.stored_columns import BytesColumn
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
 

@@ -1,6 +1,6 @@
 """MEDIAN and QUANTILE(x, p): order statistics of each group, in O(log D) per change.
 
-Each group is a T-INDEX (``windrow.windows.forest``): a balanced tree with a node per different
+Each group is a T-INDEX (``windrow.windows.avl``): a balanced tree with a node per different
 value, how often the group holds it, and the weight of every subtree; the k-th value is one walk
 down. The answer is interpolated between neighbours, as SQL's PERCENTILE_CONT is, without error, and
 rounded once: ``low + (high - low) * share`` in doubles overflows between -1e308 and 1e308, and
@@ -42,8 +42,7 @@ from windrow.columns.kernels import (
 )
 from windrow.operators.aggregates.events import ArgumentValues, Events, renumber_groups
 from windrow.operators.state.move import Move
-from windrow.windows.avl import WEIGHT, nth
-from windrow.windows.forest import Forest, change
+from windrow.windows.avl import WEIGHT, Forest, change, nth
 from windrow.windows.index_nodes import VALUE
 
 WIDE = 2 * LIMBS + 3

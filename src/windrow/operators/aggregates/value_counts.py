@@ -19,7 +19,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Crowding, Interner
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.events import Accumulator, ArgumentValues, Events
 from windrow.operators.aggregates.quantiles import Quantile

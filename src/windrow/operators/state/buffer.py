@@ -32,7 +32,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, take
 from windrow.columns.growable import Growable
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold

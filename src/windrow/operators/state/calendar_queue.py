@@ -32,7 +32,7 @@ from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import grid_out, inline, int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.plan.nodes.edge_state import PARTITIONS
+from windrow.plan.nodes.base import PARTITIONS
 
 NONE = np.empty(0, np.int64)
 DAYS = Threshold(4096, least=2)

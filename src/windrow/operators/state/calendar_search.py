@@ -19,7 +19,7 @@ from windrow.columns.byte_forms import is_bytes
 from windrow.columns.delta import Delta
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.columns.value_order import comparable_column
 from windrow.core.thresholds import Threshold
 from windrow.operators.state.calendar_queue import CalendarQueue

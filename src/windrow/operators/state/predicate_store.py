@@ -29,8 +29,12 @@ from windrow.operators.base import Saved, below
 from windrow.operators.snap import round_up
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
 from windrow.synopses.base import Work
-from windrow.synopses.group_chains import GroupChains
-from windrow.synopses.grouped_synopses import BasicColumns, IntervalColumns, RunningColumns
+from windrow.synopses.grouped_synopses import (
+    BasicColumns,
+    GroupChains,
+    IntervalColumns,
+    RunningColumns,
+)
 
 
 @kernel(

@@ -22,7 +22,7 @@ from windrow.columns.growable import Growable
 from windrow.columns.hashing import hash_rows
 from windrow.columns.interner import Interner, IntTable
 from windrow.columns.kernels import grid, grid_out, int64, ints, ints_out, kernel
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.columns.value_order import comparable_column
 from windrow.core.thresholds import Threshold
 from windrow.windows.chains import Queues, take_oldest

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s, order_keys
 from windrow.columns.growable import Growable
-from windrow.columns.rowstore import RowStore
+from windrow.columns.stored_columns import RowStore
 from windrow.core.errors import WindrowError
 from windrow.papers.window_indexes.basic_windows import CountBased, SlidingWindow, TimeBased
 from windrow.papers.window_indexes.group_index import GroupIndex

@@ -15,8 +15,8 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.cql.call_spellings import APPROXIMATE
-from windrow.plan.binder.bounded_space import refuse_exact, refuse_in_lists
 from windrow.plan.binder.ordered_aggregates import ORDERED, bind_ordered
+from windrow.plan.binder.restrictions import refuse_exact, refuse_in_lists
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.functions import aggregate_type
 from windrow.plan.nodes import Aggregate, Reading

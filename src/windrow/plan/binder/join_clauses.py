@@ -1,4 +1,4 @@
-"""JOIN ... ON and USING, inner and outer.
+"""JOIN ... ON and USING, inner and outer, and the OPTION of a block that says how joins are done.
 
 The conditions of inner joins are conditions of the whole FROM, like those of WHERE: which of them
 becomes the key of which join is decided later. Outer joins are done in the order in which they are
@@ -8,6 +8,13 @@ join and, with NULLs beside them, the left tuples without a partner, which a neg
 comes back when the last one is gone.
 
 Cost: that of a join and of a NOT EXISTS, two of them for FULL; each keeps both of its inputs.
+
+``OPTION (HASH JOIN n)`` and ``OPTION (NESTED LOOPS)`` of a block, noted on its joins.
+
+The option concerns the joins that the block itself makes of its FROM and WHERE, sub-queries of
+WHERE included; what it reads (views, sub-queries in FROM) was bound with an option of its own. A
+join with an NRR keeps one side only, one with INTERNAL windows beside others keeps a third store,
+and one without an equality has nothing to hash: these stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +27,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Schema
 from windrow.cql.positions import span_of
-from windrow.cql.syntax_tree import Name, Table
+from windrow.cql.syntax_tree import JoinOption, Name, Table
 from windrow.plan.binder.calls import typed_call
 from windrow.plan.binder.from_clause import BoundTable, left_deep, refuse_internal
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
@@ -36,8 +43,19 @@ from windrow.plan.expressions import (
     replace_columns,
     shift_columns,
 )
-from windrow.plan.nodes import Negation, NegationForm, Node, Projection, Selection, Union, is_nrr
-from windrow.plan.nodes.joins import Join, join_of, side_of
+from windrow.plan.nodes import (
+    Join,
+    Negation,
+    NegationForm,
+    Node,
+    Projection,
+    Selection,
+    Union,
+    is_nrr,
+    walk,
+)
+from windrow.plan.nodes.joins import join_of, side_of
+from windrow.plan.nodes.rebuild import with_inputs
 from windrow.plan.nodes.relational import columns_of_row
 
 OUTER = ("LEFT", "RIGHT", "FULL")
@@ -252,3 +270,25 @@ def _beside_nulls(alone: Node, join: Join, start: int) -> Node:
         value = own[place - start].expression if mine else Literal(None, field.type)
         columns.append(Named(field.name, value, field.qualifier))
     return Projection(alone, tuple(columns), span=alone.span)
+
+
+def use_buckets(plan: Node, tables: Sequence[Node], option: JoinOption) -> Node:
+    """``plan`` with the option on every join above ``tables`` that can follow it."""
+    changed = _use_buckets(plan, {id(node) for table in tables for node in walk(table)}, option)
+    if changed is plan:
+        raise BindError(
+            "OPTION says how joins of windows find partners by equal values", span=option.span,
+            expected="such a join in FROM and WHERE", found="none", remedy="leave OPTION out",
+        )  # fmt: skip
+    return changed
+
+
+def _use_buckets(plan: Node, read: set[int], option: JoinOption) -> Node:
+    if id(plan) in read:
+        return plan
+    inputs = [_use_buckets(child, read, option) for child in plan.inputs]
+    if any(new is not old for new, old in zip(inputs, plan.inputs, strict=True)):
+        plan = with_inputs(plan, inputs)
+    if isinstance(plan, Join) and plan.left_keys and not (is_nrr(plan.left) or is_nrr(plan.right)):
+        plan = replace(plan, buckets=option.buckets)
+    return plan

@@ -1,4 +1,4 @@
-"""Constants, and values taken from one type to another."""
+"""Constants, values taken from one type to another, and the types that CASTs name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 
+from sqlglot import expressions as exp
+
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import FOREVER, MICROSECONDS
+from windrow.cql.column_parser import DECIMAL_HINT, OTHER_TYPES, TYPES
 from windrow.cql.window_parser import UNIT_OF
+from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.decimal_types import type_of
 from windrow.plan.expressions import Call, Expression, Literal
 from windrow.plan.functions import common
@@ -153,3 +157,44 @@ def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expres
         else argument
         for argument, span in zip(arguments, spans, strict=True)
     ]
+
+
+SYNONYMS = {"TIMESTAMPTZ": "TIMESTAMP", "DATETIME": "TIMESTAMP", "FLOAT8": "DOUBLE"}
+NESTED = (exp.DType.ARRAY, exp.DType.STRUCT)
+DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC)\((\d+)(?:,\s*(\d+))?\)")
+
+
+def cast_target(node: exp.Expr, span: Span) -> Type:
+    """The type of SQLGlot's node; BindError if there is none."""
+    if isinstance(node, exp.DataType) and node.this in NESTED:
+        inner = [_field(part, span) for part in node.expressions]
+        if inner and node.this is exp.DType.ARRAY:
+            return Type.array(inner[0][1])
+        if inner and all(name for name, _ in inner):
+            return Type.struct(inner)
+        raise BindError(
+            span=span, expected="ARRAY<BIGINT>, BIGINT[] or STRUCT<a BIGINT, b STRING>",
+            found=node.sql(),
+        )  # fmt: skip
+    text = node.sql().upper()
+    name = text.split("(")[0]
+    if digits := DECIMAL.fullmatch(text):
+        try:
+            return Type.decimal(int(digits[1]), int(digits[2] or 0))
+        except ValueError:
+            raise BindError(span=span, expected=DECIMAL_HINT, found=text) from None
+    target = TYPES.get(SYNONYMS.get(name, name))
+    if target is None:
+        decimal = name in ("DECIMAL", "NUMERIC")
+        raise BindError(
+            span=span, expected=DECIMAL_HINT if decimal else "a type that CQL has", found=name,
+            remedy="" if decimal else OTHER_TYPES.get(name) or did_you_mean(name, TYPES),
+        )  # fmt: skip
+    return target
+
+
+def _field(node: exp.Expr, span: Span) -> tuple[str, Type]:
+    """A field of a STRUCT, or the values of an ARRAY, which have no name."""
+    if isinstance(node, exp.ColumnDef):
+        return node.name, cast_target(node.args["kind"], span)
+    return "", cast_target(node, span)

@@ -16,7 +16,6 @@ from windrow.cql.positions import span_of
 from windrow.cql.ranking import OF_RANKS
 from windrow.plan.binder import other_systems
 from windrow.plan.binder.aggregates import Aggregates
-from windrow.plan.binder.bounded_space import APPROXIMATED
 from windrow.plan.binder.calls import (
     bind_between,
     bind_case,
@@ -30,10 +29,9 @@ from windrow.plan.binder.calls import (
     typed_call,
     wrong_number,
 )
-from windrow.plan.binder.cast_types import cast_target
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.declared_functions import bind_call
-from windrow.plan.binder.literals import coerce, interval, number, too_large
+from windrow.plan.binder.literals import cast_target, coerce, interval, number, too_large
 from windrow.plan.binder.nested_values import (
     STRUCTS,
     bind_any,
@@ -43,6 +41,7 @@ from windrow.plan.binder.nested_values import (
     bind_path,
     bind_struct,
 )
+from windrow.plan.binder.restrictions import APPROXIMATED
 from windrow.plan.binder.scope import Scope, did_you_mean
 from windrow.plan.expressions import Call, Expression, Literal, columns_of, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS

@@ -2,18 +2,32 @@
 
 It begins with what is known about the streams of a plan, and what is assumed where nothing is. One
 unit of cost is one simple step on one tuple: a comparison, an insertion, a removal.
+
+Figures are known of columns of streams; `source_column` says which of them an expression of a plan
+is. A checkpoint keeps them as what JSON can hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import exp
+from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Call, Column, Expression, columns_of, conjuncts, render
-from windrow.plan.nodes import Node
+from windrow.plan.nodes import (
+    Join,
+    Negation,
+    NegativeTuples,
+    Node,
+    Projection,
+    RelationScan,
+    Selection,
+    StreamScan,
+    Window,
+)
 from windrow.plan.strategy import Strategy
 
 RATE = 100.0
@@ -209,3 +223,50 @@ def combined_values(expressions: tuple[Expression, ...], flow: Flow) -> float:
     for expression in expressions:
         values *= max(values_of(expression, flow), 1.0)
     return min(values, max(flow.size, 1.0))
+
+
+def source_column(expression: Expression, node: Node) -> SourceColumn | None:
+    """Where the value of an expression over what ``node`` gives was read; None if computed."""
+    if not isinstance(expression, Column):
+        return None
+    index = expression.index
+    match node:
+        case StreamScan() | RelationScan():
+            return node.name.lower(), node.columns[index].name.lower()
+        case Projection(input=below, columns=columns):
+            return source_column(columns[index].expression, below)
+        case Selection(input=below) | Window(input=below) | NegativeTuples(input=below):
+            return source_column(expression, below)
+        case Negation(left=left):
+            return source_column(expression, left)
+        case Join(left=left, right=right):
+            own = len(left.schema)
+            if index < own:
+                return source_column(expression, left)
+            moved = Column(index - own, expression.name, expression.type)
+            return source_column(moved, right)
+        case _:
+            return None
+
+
+FIGURES = ("rates", "distinct", "selectivities", "sizes")
+
+
+def statistics_record(statistics: StreamStatistics) -> dict[str, Any]:
+    """The figures as plain values.
+
+    >>> record = statistics_record(StreamStatistics({"s": 5.0}, overlaps={"s.a=t.a": ((0.1, 1),)}))
+    >>> statistics_from(record).overlaps
+    {'s.a=t.a': ((0.1, 1.0),)}
+    """
+    return asdict(statistics)
+
+
+def statistics_from(record: dict[str, Any]) -> StreamStatistics:
+    """The figures of a record; KeyError, TypeError or ValueError if it is none."""
+    figures = {name: {str(k): float(v) for k, v in record[name].items()} for name in FIGURES}
+    overlaps = {
+        str(key): tuple((float(one), float(other)) for one, other in pairs)
+        for key, pairs in record["overlaps"].items()
+    }
+    return StreamStatistics(**figures, overlaps=overlaps)

@@ -16,11 +16,11 @@ from windrow.plan.costs.flows import (
     Overlap,
     combined_values,
     present,
+    source_column,
     upkeep,
     values_of,
 )
 from windrow.plan.costs.join_order import WindowedStream, joined_size, origin_cost
-from windrow.plan.costs.source_columns import source_column
 from windrow.plan.expressions import Column, Expression, conjuncts
 from windrow.plan.nodes import (
     AppendOnly,

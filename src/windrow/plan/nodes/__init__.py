@@ -6,11 +6,12 @@ made stricter here because a FIFO buffer depends on them (see ``Union`` and ``Jo
 """
 
 from windrow.plan.nodes.base import (
+    EdgeState,
     Node,
+    StrictState,
     Unary,
     walk,
 )
-from windrow.plan.nodes.edge_state import EdgeState, StrictState
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -40,8 +41,6 @@ from windrow.plan.nodes.relational import (
     arrives_in_order,
 )
 from windrow.plan.nodes.routed import Routed, Subscribe
-from windrow.plan.nodes.shared_groups import SharedGroupBy, SharedTop
-from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.stream_relation import (
     AppendOnly,
     Every,
@@ -54,6 +53,7 @@ from windrow.plan.nodes.stream_relation import (
     ToStream,
     Window,
 )
+from windrow.plan.nodes.sub_window_groups import SharedGroupBy, SharedTop, SlidingGroupBy
 
 __all__ = [
     "Aggregate",

@@ -1,9 +1,15 @@
-"""What all nodes have in common, and tables with an entry for each kind of node."""
+"""What all nodes have in common, and tables with an entry for each kind of node.
+
+A node says how the tuples that leave it are to be kept, as the optimiser chose it (3.5.2). An edge
+is what leaves a node. Without a choice, because nothing is known of the streams, state is kept in
+the way that is never bad.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -11,7 +17,6 @@ from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema
 from windrow.plan.expressions import Expression
-from windrow.plan.nodes.edge_state import EdgeState
 from windrow.plan.nodes.window_specs import WindowSpec
 
 MONOTONIC, WEAKEST = UpdatePattern.MONOTONIC, UpdatePattern.WEAKEST
@@ -117,3 +122,28 @@ class PerNode(Generic[Entry]):
             reason = self.absent.get(type(node), "unknown kind of node")
             raise TypeError(f"{self.purpose}: {type(node).__name__} has no entry ({reason})")
         return entry
+
+
+PARTITIONS = 500
+"""Partitions of a calendar queue if nothing is known of what it will hold."""
+
+
+class StrictState(Enum):
+    """What finds STRICT tuples that expire, and those that a negative tuple withdraws.
+
+    ``SEARCHED``: a calendar queue; a negative tuple looks through the partition of its expiry.
+    ``HASHED``: besides the calendar there is a hash on the tuple, which every tuple pays for.
+    """
+
+    SEARCHED = "searched"
+    HASHED = "hashed"
+
+
+@dataclass(frozen=True)
+class EdgeState:
+    """``partitions`` of a calendar queue, the way for STRICT tuples, and why: the ``premature``
+    share of expiries that was expected."""
+
+    partitions: int = PARTITIONS
+    strict: StrictState = StrictState.HASHED
+    premature: float | None = None

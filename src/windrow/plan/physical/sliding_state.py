@@ -8,13 +8,13 @@ from typing import TypeVar
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Aggregate, Node
-from windrow.plan.nodes.shared_groups import (
+from windrow.plan.nodes.sub_window_groups import (
     COUNTERS,
     KeptContent,
     PredicateSynopses,
     SharedGroupBy,
+    SlidingGroupBy,
 )
-from windrow.plan.nodes.sliding_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from windrow.core.patterns import UpdatePattern
-from windrow.plan.nodes.edge_state import PARTITIONS, EdgeState, StrictState
+from windrow.plan.nodes.base import PARTITIONS, EdgeState, StrictState
 
 
 class Expiry(Enum):

@@ -1,9 +1,15 @@
 """Which queries of a script are periodic aggregates, as the rules of sharing see them.
 
 A query counts if it is one GROUP BY over ``[RANGE T SLIDE s]`` of one stream (or over ``[RANGE T]``
-with ``EVERY s``), with selections below and anything that looks at its groups above: HAVING, TOP,
-a choice of columns. Joins, nested groups and windows that count rows do not. What it shares with
+with ``EVERY s``), with selections below and anything that looks at its groups above: HAVING, TOP, a
+choice of columns. Joins, nested groups and windows that count rows do not. What it shares with
 others is then ``sharing.rules``' business (Golab 2006, 8.3).
+
+For the rules WHERE is a disjunctive normal form of comparisons with constants. What is not such a
+comparison (LIKE, IS NULL, one column against another) becomes an attribute of its own that must be
+TRUE, named by its text: equal texts are then known to be equal, and nothing else is concluded. NOT
+moves inwards; under SQL's three truth values a comparison and its opposite are both unknown for
+NULL, so that is exact.
 """
 
 from __future__ import annotations
@@ -11,10 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
+from windrow.core.schema import Type
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.describe import duration, node_text
-from windrow.plan.expressions import Column, Expression, conjunction, render, replace_columns
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    Value,
+    conjunction,
+    render,
+    replace_columns,
+)
 from windrow.plan.nodes import (
     Every,
     GroupBy,
@@ -26,14 +42,18 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.nodes.relational import Aggregate as PlannedAggregate
-from windrow.plan.nodes.sliding_groups import SlidingGroupBy
+from windrow.plan.nodes.routed import Among, Asked
+from windrow.plan.nodes.sub_window_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow
 from windrow.plan.rules.use_sub_windows import use_sub_windows
-from windrow.plan.sharing.normal_form import normal_form
+from windrow.plan.sharing.shared_selection import condition_of
 from windrow.sharing.rules import (
     EVERYTHING,
     Aggregate,
+    Atom,
+    Attribute,
     Function,
+    Order,
     PeriodicQuery,
     Predicate,
     SharingPlan,
@@ -192,3 +212,90 @@ def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     if isinstance(parameter, Joining):
         return None
     return Aggregate(function, argument, parameter)
+
+
+MOST_TERMS = 64
+"""A form with more terms is not made: the predicate counts as one atom, known by its text."""
+OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+Term = tuple[Atom, ...]
+
+
+def normal_form(predicate: Expression) -> Predicate:
+    """The predicate over the columns of its stream, which are known by their names.
+
+    >>> from windrow.plan.expressions import Column, Literal
+    >>> a, three = Column(0, "a", Type.INT), Literal(3, Type.INT)
+    >>> less, more = (Call(f, (a, three), Type.BOOLEAN) for f in ("lt", "gt"))
+    >>> print(normal_form(Call("not", (Call("or", (less, more), Type.BOOLEAN),), Type.BOOLEAN)))
+    a >= 3 AND a <= 3
+    """
+    terms = _terms(predicate, negate=False)
+    if terms is None:
+        terms = ((_opaque(predicate, negate=False),),)
+    return Predicate(tuple(dict.fromkeys(terms)))
+
+
+def _terms(predicate: Expression, *, negate: bool) -> tuple[Term, ...] | None:
+    """The terms of the predicate or of its opposite; None if there are too many."""
+    if isinstance(predicate, Call) and predicate.function == "not":
+        return _terms(predicate.args[0], negate=not negate)
+    if isinstance(predicate, Call) and predicate.function in ("and", "or"):
+        parts = [_terms(arg, negate=negate) for arg in predicate.args]
+        return _connect(parts, conjunctive=(predicate.function == "and") != negate)
+    if isinstance(predicate, Call) and predicate.function == "ne":
+        return _terms(Call("eq", predicate.args, Type.BOOLEAN), negate=not negate)
+    condition = condition_of(predicate)
+    if condition is None:
+        return ((_opaque(predicate, negate=negate),),)
+    expression, kind, asked = condition
+    attribute = Attribute(render(expression), _order(kind))
+    terms = _comparisons(attribute, asked)
+    if not negate:
+        return terms
+    opposites: list[tuple[Term, ...] | None] = [
+        tuple((Atom(a.attribute, OPPOSITE[a.operator], a.constant),) for a in term)
+        for term in terms
+    ]
+    return _connect(opposites, conjunctive=True)
+
+
+def _connect(parts: list[tuple[Term, ...] | None], *, conjunctive: bool) -> tuple[Term, ...] | None:
+    terms: tuple[Term, ...] = ((),) if conjunctive else ()
+    for part in parts:
+        if part is None or len(part) * max(1, len(terms)) > MOST_TERMS:
+            return None
+        if conjunctive:
+            both = (tuple(dict.fromkeys(a + b)) for a, b in product(terms, part))
+            terms = tuple(both)
+        else:
+            terms += part
+    return terms if len(terms) <= MOST_TERMS else None
+
+
+def _comparisons(attribute: Attribute, asked: Asked) -> tuple[Term, ...]:
+    """What an index would be asked for, as terms: values or an interval."""
+    if isinstance(asked, Among):
+        return tuple((_atom(attribute, "=", value),) for value in asked.values)
+    if asked.low is not None and asked.low == asked.high:
+        return ((_atom(attribute, "=", asked.low),),)
+    term = []
+    if asked.low is not None:
+        term.append(_atom(attribute, ">" if asked.low_open else ">=", asked.low))
+    if asked.high is not None:
+        term.append(_atom(attribute, "<" if asked.high_open else "<=", asked.high))
+    return (tuple(term),)
+
+
+def _atom(attribute: Attribute, operator: str, value: Value) -> Atom:
+    assert value is not None
+    return Atom(attribute, operator, value)
+
+
+def _opaque(predicate: Expression, *, negate: bool) -> Atom:
+    return Atom(Attribute(render(predicate), Order.BOOLEAN), "=", not negate)
+
+
+def _order(kind: Type) -> Order:
+    if kind is Type.STRING:
+        return Order.UNORDERED
+    return Order.DENSE if kind is Type.DOUBLE else Order.DISCRETE

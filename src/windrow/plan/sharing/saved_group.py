@@ -15,7 +15,7 @@ from typing import Any
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.nodes import Node, OrderKey
-from windrow.plan.nodes.shared_groups import (
+from windrow.plan.nodes.sub_window_groups import (
     GroupMember,
     KeptContent,
     MemberTop,

@@ -31,7 +31,7 @@ from windrow.plan.expressions import (
     replace_columns,
 )
 from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan, TopK
-from windrow.plan.nodes.shared_groups import (
+from windrow.plan.nodes.sub_window_groups import (
     COUNTERS,
     GroupMember,
     KeptContent,

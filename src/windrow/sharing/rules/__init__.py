@@ -2,11 +2,9 @@
 
 from windrow.sharing.rules.cs8_output_streams import output_leaders
 from windrow.sharing.rules.dnf import EVERYTHING, Atom, Predicate, any_of
-from windrow.sharing.rules.interval_contents import Aggregate, Contents, Function, Kept
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Aggregate, Contents, Function, Kept, PeriodicQuery
 from windrow.sharing.rules.plan_changes import add_query, drop_query, plan_queries
-from windrow.sharing.rules.plan_text import describe_member, describe_plan
-from windrow.sharing.rules.sharing_plan import SharingPlan
+from windrow.sharing.rules.sharing_plan import SharingPlan, describe_member, describe_plan
 from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape
 from windrow.sharing.rules.value_sets import Attribute, Order
 

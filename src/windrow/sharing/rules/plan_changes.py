@@ -4,22 +4,81 @@ A query that comes starts at once on synopses that fit; else it extends one whos
 short, and waits until that holds enough; else it fills one of its own. SS1 to SS3 are always
 applied; SS4 where no synopsis has the query's own predicate. A query that goes takes with it only
 what nobody else reads.
+
+Several queries get one s that fits all of them where that costs little space. A synopsis with an s
+that divides the windows and periods of several queries serves them all (SS1), but a small s means
+many intervals. Two sets of queries are given one s if its synopsis has at most ``DEAREST`` times
+the intervals that their two had. The text has one s given.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from windrow.core.errors import WindrowError
-from windrow.sharing.rules.grains import choose_grains
-from windrow.sharing.rules.interval_contents import Contents
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
 from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan, Synopsis
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.ss3_joins import serves_join
 from windrow.sharing.rules.ss4_predicates import find_relevant
 from windrow.sharing.rules.synopsis_shape import Reading, SynopsisShape, cheapest_kind
+
+DEAREST = 2
+"""The seven queries of 8.4.3 have 21 intervals with periods of their own, and 30 in one synopsis,
+which one scan answers."""
+
+
+@dataclass(frozen=True)
+class _Class:
+    """Queries with one s."""
+
+    s: int
+    longest: int
+
+    @property
+    def b(self) -> int:
+        return self.longest // self.s
+
+    def merge(self, other: _Class) -> _Class:
+        return _Class(math.gcd(self.s, other.s), max(self.longest, other.longest))
+
+
+def choose_grains(queries: Sequence[PeriodicQuery]) -> tuple[int, ...]:
+    """The s of each query's synopses.
+
+    >>> from windrow.sharing.rules.periodic_query import Aggregate, Function
+    >>> median = (Aggregate(Function.QUANTILE, "length", 0.5),)
+    >>> def query(window, slide):
+    ...     return PeriodicQuery(f"{window}/{slide}", "S", median, (window,), slide)
+    >>> choose_grains([query(10, 2), query(14, 3)])
+    (1, 1)
+    >>> choose_grains([query(1000, 100), query(21, 7)])
+    (100, 7)
+    """
+    classes = list(_by_grain(queries))
+    while True:
+        merges = [
+            (one.b + other.b - one.merge(other).b, one, other)
+            for one, other in combinations(classes, 2)
+            if one.merge(other).b <= DEAREST * (one.b + other.b)
+        ]
+        if not merges:
+            break
+        _, one, other = max(merges, key=lambda merge: merge[0])
+        classes = [c for c in classes if c not in (one, other)]
+        classes.append(one.merge(other))
+        classes.sort(key=lambda c: -c.s)
+    return tuple(max(c.s for c in classes if query.fits(c.s)) for query in queries)
+
+
+def _by_grain(queries: Sequence[PeriodicQuery]) -> list[_Class]:
+    longest: dict[int, int] = {}
+    for query in queries:
+        longest[query.grain] = max(longest.get(query.grain, 0), query.window)
+    return [_Class(s, longest[s]) for s in sorted(longest, reverse=True)]
 
 
 def plan_queries(queries: Iterable[PeriodicQuery], s: int | None = None) -> SharingPlan:

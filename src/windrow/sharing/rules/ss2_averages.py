@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.sharing.rules.interval_contents import Aggregate, Contents, Function, Kept
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Aggregate, Contents, Function, Kept, PeriodicQuery
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape
 

@@ -14,8 +14,7 @@ from enum import Enum
 
 from windrow.core.errors import WindrowError
 from windrow.sharing.rules.dnf import EVERYTHING, Predicate
-from windrow.sharing.rules.interval_contents import Contents, Kept
-from windrow.sharing.rules.periodic_query import PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, Kept, PeriodicQuery
 
 
 class SynopsisKind(Enum):

@@ -27,8 +27,7 @@ from operator import mul, truediv
 from typing import NamedTuple
 
 from windrow.core.thresholds import Threshold
-from windrow.sharing.schedule.due_updates import DueUpdates
-from windrow.sharing.schedule.joint_cost import Work, cost_per_update
+from windrow.sharing.schedule.joint_cost import DueUpdates, Work, cost_per_update
 
 FIRST_STATES = 32
 MOST_STATES = Threshold(1_024, least=2)

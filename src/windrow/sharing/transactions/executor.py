@@ -22,8 +22,7 @@ from threading import Condition, Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from windrow.sharing.transactions.errors import TransactionError
-from windrow.sharing.transactions.history import Action, History, Operation
+from windrow.sharing.transactions.history import Action, History, Operation, TransactionError
 from windrow.sharing.transactions.scheduler import (
     Outcome,
     Read,

@@ -1,8 +1,8 @@
 """Histories: what queries read and updates wrote, in the order in which it happened.
 
 A window is a circular array of ``n`` sub-windows. The update T_j replaces sub-window j mod n, so
-what a sub-window holds is known by the number of the update that wrote it: its *version*. After
-T_m the window is the versions m-n+1 to m (Golab 2006, 7.2.3).
+what a sub-window holds is known by the number of the update that wrote it: its *version*. After T_m
+the window is the versions m-n+1 to m (Golab 2006, 7.2.3).
 
 The written form is that of the text::
 
@@ -24,7 +24,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from windrow.sharing.transactions.errors import TransactionError
+from windrow.core.errors import WindrowError
+
+
+class TransactionError(WindrowError):
+    """A history, a window or a query that the transactions of a sliding window cannot have."""
 
 
 class Action(Enum):

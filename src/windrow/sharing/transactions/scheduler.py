@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
-from windrow.sharing.transactions.errors import TransactionError
+from windrow.sharing.transactions.history import TransactionError
 
 
 @dataclass(frozen=True)

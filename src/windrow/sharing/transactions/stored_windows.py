@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from windrow.core.patterns import UpdatePattern
-from windrow.sharing.transactions.errors import TransactionError
+from windrow.sharing.transactions.history import TransactionError
 
 
 class SubWindows:

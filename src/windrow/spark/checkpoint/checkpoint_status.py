@@ -21,8 +21,7 @@ from windrow.core.paths import is_object_url
 from windrow.core.time import Wall
 from windrow.object_store.bucket import Bucket
 from windrow.object_store.errors import StoreError
-from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.shared_place import address_of, shared_place
+from windrow.object_store.object_path import ObjectPath, address_of, shared_place
 from windrow.result_files.directory_lock import LOCK
 from windrow.spark.checkpoint.pipeline_directory import (
     PipelineHome,

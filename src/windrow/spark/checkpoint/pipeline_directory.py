@@ -30,8 +30,7 @@ from typing import Any
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
-from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.shared_place import shared_directory, shared_place
+from windrow.object_store.object_path import ObjectPath, shared_directory, shared_place
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.source.file_log import last_batch_in, next_batch
 from windrow.spark.stage.state_files import StateCommits, Version

@@ -11,8 +11,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from windrow.plan.costs.flows import StreamStatistics
-from windrow.plan.costs.statistics_record import statistics_from, statistics_record
+from windrow.plan.costs.flows import StreamStatistics, statistics_from, statistics_record
 from windrow.result_files.atomic_files import publish, read_record
 
 STATISTICS = "statistics.json"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
-from windrow.object_store.shared_place import shared_directory
+from windrow.object_store.object_path import shared_directory
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.nodes.routed import Ranges
 from windrow.plan.physical.stages import Stage

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.object_store.object_path import ObjectPath
-from windrow.object_store.shared_place import address_of, shared_directory
+from windrow.object_store.object_path import ObjectPath, address_of, shared_directory
 from windrow.result_files.atomic_files import publish, sync_names
 from windrow.spark.checkpoint.batch_logs import checksums_of
 from windrow.spark.checkpoint.survey import Survey, survey

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING, FOREVER, Clock, Wall
-from windrow.object_store.object_path import ObjectPath, path_of
-from windrow.object_store.shared_place import address_of, shared_directory
+from windrow.object_store.object_path import ObjectPath, address_of, path_of, shared_directory
 from windrow.plan.catalog import (
     ArchiveDeclaration,
     Catalog,

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.object_store.shared_place import address_of
+from windrow.object_store.object_path import address_of
 from windrow.plan.catalog import Catalog
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.program import compile_script

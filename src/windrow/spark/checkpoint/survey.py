@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windrow.core.errors import StateError
-from windrow.object_store.object_path import path_of
-from windrow.object_store.shared_place import address_of, shared_directory, shared_place
+from windrow.object_store.object_path import address_of, path_of, shared_directory, shared_place
 from windrow.result_files.commits import COMMIT
 from windrow.spark.checkpoint.batch_logs import BatchLog, damage_of, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE

@@ -4,7 +4,7 @@ Spark keeps its notes on micro-batches in a directory, and we keep logs and reco
 of it small, and written by the driver alone. So they are files of a directory that a start fills
 from ``notes/`` of the checkpoint, and that is put back there as it changes: before a micro-batch
 publishes anything, everything is there that says what it had. What tasks read and write, state and
-results and pushed rows, is in the checkpoint alone (``windrow.object_store.shared_place``).
+results and pushed rows, is in the checkpoint alone (``windrow.object_store.object_path``).
 
 A micro-batch is over when its state is committed, so Spark's commits are not put but made from
 those. One that was begun and not committed is repeated with the same rows, under the same number:
@@ -33,8 +33,7 @@ from windrow.core.paths import is_object_url, object_url
 from windrow.object_store.appended_file import AppendedFile
 from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.local_copies import default_cache
-from windrow.object_store.object_path import ObjectPath, replace_object
-from windrow.object_store.shared_place import NOTES, STORE
+from windrow.object_store.object_path import NOTES, STORE, ObjectPath, replace_object
 from windrow.spark.checkpoint.batch_logs import FORMAT
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE, PREFIX
 from windrow.spark.checkpoint.run_record import RECORD

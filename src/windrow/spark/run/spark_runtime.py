@@ -21,7 +21,7 @@ from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
-from windrow.object_store.shared_place import shared_place
+from windrow.object_store.object_path import shared_place
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Job, job_of_archive, job_of_query
 from windrow.plan.nodes import RelationScan, StreamScan, walk

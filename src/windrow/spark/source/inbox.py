@@ -15,8 +15,7 @@ import pyarrow.parquet
 
 from windrow.core.errors import StateError
 from windrow.core.time import BEGINNING
-from windrow.object_store.object_path import ObjectPath, replace_object
-from windrow.object_store.shared_place import shared_place
+from windrow.object_store.object_path import ObjectPath, replace_object, shared_place
 from windrow.spark.source.file_log import Entry
 
 INBOX = "inbox"

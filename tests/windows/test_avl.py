@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.windows import forest
-from windrow.windows.avl import WEIGHT, in_order, nth
-from windrow.windows.forest import Forest, change
+from windrow.windows import avl
+from windrow.windows.avl import WEIGHT, Forest, change, in_order, nth
 from windrow.windows.index_nodes import VALUE
 
 pytestmark = pytest.mark.usefixtures("sizes")
@@ -69,7 +68,7 @@ def test_each_group_reads_as_its_sorted_values(batches, keep):
 
 def test_the_number_of_a_tree_that_died_can_be_given_to_another(monkeypatch):
     """What the dead one left behind must not pass for the other's when it is taken out."""
-    monkeypatch.setattr(forest.WORTH_PURGING, "value", 0)
+    monkeypatch.setattr(avl.WORTH_PURGING, "value", 0)
     trees = Forest()
     trees.reserve(2, 8)
     one = np.ones(1, np.int64)
@@ -85,7 +84,7 @@ def test_the_number_of_a_tree_that_died_can_be_given_to_another(monkeypatch):
 
 
 def test_unused_nodes_go_once_they_are_the_most(monkeypatch):
-    monkeypatch.setattr(forest.WORTH_PURGING, "value", 8)
+    monkeypatch.setattr(avl.WORTH_PURGING, "value", 8)
     trees = Forest()
     trees.reserve(1, 100)
     values, tree = np.arange(100), np.zeros(100, np.int64)

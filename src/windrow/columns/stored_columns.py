@@ -1,9 +1,16 @@
-"""Columns of values without values inside, appended at the end and forgotten from the start."""
+"""Columns that are stored: appended at the end, fetched by position, forgotten from the start.
+
+Of ARRAYs and STRUCTs what is inside is a column of its own. An ARRAY is where its values begin in
+the column of all values, and how many they are; a STRUCT has a column for each field. Appending and
+fetching cost the values that they touch, as for plain ones.
+
+A `RowStore` has rows as such columns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +24,12 @@ from windrow.columns.arrays import (
     numbers,
     validity,
 )
-from windrow.columns.byte_forms import byte_parts, from_bytes
+from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.byte_kernels import copy_bytes
+from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
+from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
 
 
 @kernel(void, bytes_in, ints, ints, bytes_out)
@@ -170,3 +179,148 @@ class BytesColumn(Stretches):
             return from_bytes(offsets, data, valid, self.kind)
 
         return array
+
+
+class ListColumn(Stretches):
+    """ARRAYs; values of one behind those of the other, so positions of values are contiguous."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.items, self._next = column_store(kind.value_type), 0
+        super().__init__(kind, self.items)
+
+    def append(self, array: pa.Array) -> None:
+        lengths, items = list_lengths(array), array.flatten()
+        self.nulls.append(array, self.starts)
+        self.starts.append(self._next + np.cumsum(lengths) - lengths)
+        self.lengths.append(lengths)
+        if len(items):
+            self.items.append(items)
+            self._next += len(items)
+
+    def take(self, positions: Int64s) -> pa.Array:
+        starts, lengths = self.starts.take(positions), self.lengths.take(positions)
+        places = stretch_positions(starts, lengths)
+        items = self.items.take(places) if len(places) else pa.array([], self.kind.value_type)
+        return list_array(lengths, items, self.nulls.take(positions), self.kind)
+
+    def lend(self) -> MakeArray:
+        lengths, valid, items = self.lengths.lend(), self.nulls.lend(), self.items.lend()
+        empty = not len(lengths) or not lengths.any()
+
+        def array() -> pa.Array:
+            inside = pa.array([], self.kind.value_type) if empty else items()
+            return list_array(lengths, inside, valid, self.kind)
+
+        return array
+
+
+class StructColumn:
+    """STRUCTs; of one that is NULL the fields are NULL too."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+        self.fields = [column_store(kind.field(i).type) for i in range(kind.num_fields)]
+        self.valid = Growable(np.bool_)
+
+    def append(self, array: pa.Array) -> None:
+        valid = validity(array)
+        if valid is None:
+            self.valid.extend(len(array), True)
+        else:
+            self.valid.append(valid)
+        for column, field in zip(self.fields, array.flatten(), strict=True):
+            column.append(field)
+
+    def take(self, positions: Int64s) -> pa.Array:
+        fields = [column.take(positions) for column in self.fields]
+        return struct_array(fields, self.valid.take(positions), self.kind)
+
+    def lend(self) -> MakeArray:
+        valid: Bools = self.valid.lend()
+        fields = [column.lend() for column in self.fields]
+        return lambda: struct_array([field() for field in fields], valid, self.kind)
+
+    def drop_before(self, position: int) -> None:
+        self.valid.drop_before(position)
+        for column in self.fields:
+            column.drop_before(position)
+
+    def start_at(self, position: int) -> None:
+        self.valid.clear(position)
+        for column in self.fields:
+            column.start_at(position)
+
+
+StoredColumn: TypeAlias = FixedColumn | BytesColumn | ListColumn | StructColumn
+
+
+def column_store(kind: pa.DataType) -> StoredColumn:
+    """An empty column for values of a type."""
+    if pa.types.is_list(kind):
+        return ListColumn(kind)
+    if pa.types.is_struct(kind):
+        return StructColumn(kind)
+    return BytesColumn(kind) if is_bytes(kind) else FixedColumn(kind)
+
+
+class RowStore:
+    """Rows of one schema by logical position; appending and fetching cost what they touch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema, self._nothing = schema, empty_batch(schema)
+        self.columns = [column_store(f.type) for f in schema]
+        self._base = self._next = 0
+
+    def __len__(self) -> int:
+        return self._next - self._base
+
+    @property
+    def base(self) -> int:
+        return self._base
+
+    @property
+    def next(self) -> int:
+        return self._next
+
+    def append(self, rows: pa.RecordBatch) -> int:
+        """Add rows at the end; the position of the first."""
+        first = self._next
+        if not rows.num_rows:
+            return first
+        for column, array in zip(self.columns, rows.columns, strict=True):
+            column.append(array)
+        self._next += rows.num_rows
+        return first
+
+    def take(self, positions: Int64s) -> pa.RecordBatch:
+        if not len(positions):
+            return self._nothing
+        arrays = [column.take(positions) for column in self.columns]
+        return batch_of(arrays, self.schema, len(positions))
+
+    def column(self, index: int, positions: Int64s) -> pa.Array:
+        return self.columns[index].take(positions)
+
+    def lend(self) -> Callable[[], pa.RecordBatch]:
+        """What makes a batch of all rows as they are now; of the values nothing is copied."""
+        columns, count = [column.lend() for column in self.columns], len(self)
+        names = self.schema.names
+
+        def rows() -> pa.RecordBatch:
+            if not columns:
+                return batch_of([], self.schema, count)
+            return pa.RecordBatch.from_arrays([array() for array in columns], names)
+
+        return rows
+
+    def start_at(self, position: int) -> None:
+        """Let an empty store begin at ``position``."""
+        self._base = self._next = position
+        for column in self.columns:
+            column.start_at(position)
+
+    def drop_before(self, position: int) -> None:
+        if position > self._base:
+            self._base = min(position, self._next)
+            for column in self.columns:
+                column.drop_before(self._base)
