@@ -26,7 +26,6 @@ from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, clock_of, did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
 from windrow.plan.binder.stream_declarations import bind_relation, bind_stream, schema_of
-from windrow.plan.binder.value_rows import refuse_values_alone
 from windrow.plan.binder.view_time import retime
 from windrow.plan.catalog import (
     Catalog,
@@ -155,7 +154,6 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
             number += 1
         name = f"query{number}"
     plan = bind_query(statement.query, context)
-    refuse_values_alone(plan)
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or catalog.clock
     into = destination(statement.into, plan, context, clock)

@@ -15,7 +15,7 @@ from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.expressions import Call, Column, Literal
-from windrow.plan.nodes import Node, Projection, Retimed
+from windrow.plan.nodes import Node, Projection, Retimed, is_constant
 
 
 def retime(plan: Node, time: Name, clock: Clock | None, context: Context) -> Node:
@@ -26,6 +26,12 @@ def retime(plan: Node, time: Name, clock: Clock | None, context: Context) -> Nod
             "TIMESTAMP BY gives the tuples of a stream a time", span=time.span,
             expected="a view whose results stay", found=f"one that is {plan.pattern.name}",
             remedy="make it a stream with ISTREAM(...)",
+        )  # fmt: skip
+    if is_constant(plan):
+        raise BindError(
+            "TIMESTAMP BY gives the tuples of a stream a time", span=time.span,
+            expected="a stream", found="VALUES only",
+            remedy="put the rows into a file, and declare it with CREATE STREAM",
         )  # fmt: skip
     stamps = (clock or context.catalog.clock) is Clock.TIMESTAMP
     if not (column.type is Type.TIMESTAMP if stamps else column.type.integral):

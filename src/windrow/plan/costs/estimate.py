@@ -18,6 +18,7 @@ from windrow.plan.costs import node_costs
 from windrow.plan.costs.flows import Cost, Model, StreamStatistics, upkeep
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -56,6 +57,7 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     {
         StreamScan: node_costs.stream,
         RelationScan: node_costs.relation,
+        ConstantRows: node_costs.constant_rows,
         StageInput: node_costs.stage_input,
         Window: node_costs.window,
         Selection: node_costs.selection,
