@@ -19,8 +19,9 @@ from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, Window
 from windrow.plan.physical.sliding_state import schema_of_summaries
 
 
-IN_THE_PLAN = "VALUES"
-"""The source of an edge whose tuples are rows of VALUES, which nobody sends."""
+IN_THE_PLAN = ".VALUES"
+"""The source of an edge whose tuples are rows of VALUES, which nobody sends; no stream has a name that
+begins with a dot."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def scatter(
     kinds = routes.kinds or range(len(routes.edges))
     for kind, (stage, edge) in zip(kinds, routes.edges, strict=True):
         if kind not in known:
-            known[kind] = _packedby_bucket(delta, edge, routes)
+            known[kind] = _packed_by_bucket(delta, edge, routes)
         packed, overflows = known[kind]
         for bucket, part in packed:
             parcel = parcels.setdefault((stage, bucket), Parcel())
@@ -91,7 +91,7 @@ def scatter(
     return parcels
 
 
-def _packedby_bucket(
+def _packed_by_bucket(
     delta: Delta, edge: StageEdge, routes: Routes
 ) -> tuple[list[tuple[int, pa.RecordBatch]], int]:
     overflows = Overflows()
