@@ -28,7 +28,14 @@ from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
-from windrow.plan.nodes import ConstantRows, Node, RelationScan, SlidingGroupBy, StageInput, StreamScan
+from windrow.plan.nodes import (
+    ConstantRows,
+    Node,
+    RelationScan,
+    SlidingGroupBy,
+    StageInput,
+    StreamScan,
+)
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.sharing.schedule import Pace, PacedSchedule
 

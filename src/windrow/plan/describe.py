@@ -124,7 +124,9 @@ SHOWN_ROWS = 3
 
 
 def _constant_rows(node: ConstantRows, _clock: Clock) -> str:
-    shown = [f"({', '.join(render(v, node.schema) for v in row)})" for row in node.rows[:SHOWN_ROWS]]
+    shown = [
+        f"({', '.join(render(v, node.schema) for v in row)})" for row in node.rows[:SHOWN_ROWS]
+    ]
     more = len(node.rows) - len(shown)
     return f"Values {', '.join(shown)}{f' and {more} more' if more else ''}"
 

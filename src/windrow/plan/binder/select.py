@@ -73,7 +73,7 @@ def bind_select(select: Select, context: Context) -> Node:
     if not select.tables:
         raise BindError(
             span=select.span, expected="FROM and a stream, relation or view", found="none",
-            remedy="name the source of the columns",
+            remedy="name the source of the columns, or write VALUES (...) for constants alone",
         )  # fmt: skip
     select = unnest_items(select, context)
     tables = bind_tables(select.tables, context)

@@ -42,7 +42,6 @@ from windrow.plan.nodes import (
     Union,
     has_constant_rows,
 )
-from windrow.plan.nodes.constant_rows import Rows
 from windrow.plan.nodes.relational import columns_of_row
 
 MOST_ROWS = 100
