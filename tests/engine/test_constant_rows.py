@@ -78,7 +78,7 @@ def test_a_view_of_them_can_be_asked_once():
          [(1, None), (2, 2), (None, 3)]),
         ("VALUES (1), (2), (2) INTERSECT ALL VALUES (2), (2), (3)", [(2,), (2,)]),
         ("SELECT a FROM (VALUES (3), (1), (2)) AS v (a) ORDER BY a LIMIT 2", [(1,), (2,)]),
-        ("SELECT a FROM (VALUES (1), (2)) AS v (a) WHERE a <> (SELECT MAX(b) FROM (VALUES (2)) w (b))",
+        ("SELECT a FROM (VALUES (1), (2)) v (a) WHERE a <> (SELECT MAX(b) FROM (VALUES (2)) w (b))",
          [(1,)]),
         ("SELECT a, u FROM (VALUES (1, [7, 8])) AS v (a, l), UNNEST(l) AS u", [(1, 7), (1, 8)]),
         ("VALUES (1) EVERY 5 SECONDS", [(1,)]),
