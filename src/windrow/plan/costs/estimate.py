@@ -15,7 +15,7 @@ from typing import Any
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock
 from windrow.plan.costs import node_costs
-from windrow.plan.costs.flows import Cost, Model, StreamStatistics, upkeep
+from windrow.plan.costs.flows import Cost, Flow, Model, StreamStatistics, upkeep
 from windrow.plan.nodes import (
     AppendOnly,
     ConstantRows,
@@ -52,12 +52,19 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.strategy import Strategy, apply_strategy
 
+
+def _constant_rows(node: ConstantRows, _model: Model) -> Cost:
+    """They come once, before everything else."""
+    values = (float(len(set(column))) for column in zip(*node.rows, strict=True))
+    return Cost(Flow(0, 0, len(node.rows), tuple(values)), 0)
+
+
 COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     "what a node costs",
     {
         StreamScan: node_costs.stream,
         RelationScan: node_costs.relation,
-        ConstantRows: node_costs.constant_rows,
+        ConstantRows: _constant_rows,
         StageInput: node_costs.stage_input,
         Window: node_costs.window,
         Selection: node_costs.selection,

@@ -24,7 +24,6 @@ from windrow.plan.costs.source_columns import source_column
 from windrow.plan.expressions import Column, Expression, conjuncts
 from windrow.plan.nodes import (
     AppendOnly,
-    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -76,12 +75,6 @@ def relation(node: RelationScan, model: Model) -> Cost:
     size, updates = model.statistics.size(node.name), model.statistics.updates(node.name)
     values = (model.statistics.values(node.name, f.name) for f in node.columns)
     return Cost(Flow(updates / 2, updates / 2, size, tuple(min(v, size) for v in values)), 0)
-
-
-def constant_rows(node: ConstantRows, _model: Model) -> Cost:
-    """They come once, before everything else."""
-    values = (float(len(set(column))) for column in zip(*node.rows, strict=True))
-    return Cost(Flow(0, 0, len(node.rows), tuple(values)), 0)
 
 
 def stage_input(node: StageInput, _model: Model) -> Cost:
