@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import windrow
 from windrow.cli.main import app
+from windrow.cli.shell import Session
 from windrow.cli.shell_prompt import completions, names_in, read_from_terminal
 
 STREAM = "CREATE STREAM s (ts BIGINT, x INT)\n  FROM 's.csv';\n"
@@ -80,7 +81,7 @@ def test_rows_that_were_put_aside_are_told_of(here: Path) -> None:
 def test_names_and_keywords_are_completed() -> None:
     db = windrow.connect()
     db.execute(STREAM + "CREATE VIEW seen AS SELECT x AS sensor FROM s [NOW];")
-    assert completions("se", names_in(db)) == ["seen", "sensor", "select", "seconds"]
+    assert completions("se", names_in(db)) == ["seen", "sensor", "select", "session", "seconds"]
     assert completions("", names_in(db)) == []
     assert completions("STR", names_in(db)) == ["STREAM", "STREAMS"]
     assert completions("z", ["zone 1"]) == ['"zone 1"']
@@ -91,7 +92,17 @@ def test_a_terminal_gives_whole_statements_and_remembers_lines(
 ) -> None:
     monkeypatch.setenv("WINDROW_HISTORY", str(here / "history"))
     with create_pipe_input() as typed, create_app_session(input=typed, output=DummyOutput()):
-        typed.send_text("SELECT x\rFROM s;\r\r\\d\rhalf\r\x03\\q\r\x04")
+        typed.send_text("SELECT x\rFROM s;\r\r\\d\rhalf\r\x03.help\r\\q\r\x04")
         found = list(read_from_terminal(windrow.connect()))
-    assert found == ["SELECT x\nFROM s;", "\\d", "\\q"]
+    assert found == ["SELECT x\nFROM s;", "\\d", ".help", "\\q"]
     assert "+FROM s;" in (here / "history").read_text()
+
+
+@pytest.mark.parametrize("word", ["help", "help;", ".help"])
+def test_help_is_asked_for_and_the_shell_left_as_elsewhere(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(windrow.connect())
+    assert session.attempt(word)
+    assert "Commands stand alone on a line" in capsys.readouterr().out
+    assert not any(session.attempt(left) for left in ("exit", ".quit", "quit;", "\\q"))

@@ -101,6 +101,8 @@ CASES = [
     ("SELECT a FROM s QUALIFY NTILE() OVER (ORDER BY a) <= 2", "NTILE", "QUALIFY ROW_NUMBER()"),
     ("SELECT a FROM s LEFT SEMI JOIN t ON s.a = t.a", "t ON", "LEFT SEMI JOIN is not part of CQL"),
     ("WITH RECURSIVE x AS (SELECT a FROM s) SELECT a FROM x", "RECURSIVE", "its own answer"),
+    ("SELECT a FROM s EMIT CHANGES", "EMIT", "leave out EMIT"),
+    ("SELECT a FROM s WINDOW TUMBLING (SIZE 5 SECONDS)", "WINDOW", "in brackets after the name"),
     ("SELECT a FROM s, (VALUES (1), 2) AS v (a)", "2", "( and the values of a row"),
     ("WITH x AS SELECT a FROM s", "SELECT", "( and a query after AS"),
     ("WITH x (a AS (SELECT a FROM s) SELECT a FROM x", "AS", ") after the names"),

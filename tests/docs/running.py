@@ -149,7 +149,7 @@ def as_table(changes: pa.Table) -> str:
     rows = [[_shown(v) for v in row.values()] for row in changes.to_pylist()]
     order = {"-": 0, "+": 1}
     keys = [
-        (i, order[row[1]], row[2:])
+        ((i is not None, i or 0), order[row[1]], row[2:])
         for i, row in zip(changes["instant"].to_pylist(), rows, strict=True)
     ]
     rows = [row for _, row in sorted(zip(keys, rows, strict=True))]

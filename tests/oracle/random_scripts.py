@@ -6,6 +6,7 @@ numbers, so that any column can be compared with, united with and grouped by any
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -23,6 +24,10 @@ KINDS = ("plain", "join", "join", "group", "group", "total", "distinct", "UNION"
 RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present",
               "scalar", "scalar", "row", "values")  # fmt: skip
 """What SQL has beside them."""
+ROWS = ("(0, 1), (1, 2), (1, NULL)", "(2, 0)", "(NULL, 1), (1, 1), (1, 1)")
+"""Rows of VALUES."""
+ALONE = "FROM (VALUES"
+"""How they are read where they are not joined away."""
 AGGREGATES = ("COUNT(*)", "COUNT({0})", "SUM({0})", "MIN({0})", "MAX({0})", "COUNT(DISTINCT {0})")
 
 
@@ -96,11 +101,14 @@ class _Writer:
         return both(f"({{0}}) {kind} ({{1}})", width, left, right)
 
     def base(self) -> Query:
-        """The numbers of a stream in a window, of the relation, or of a view."""
+        """The numbers of a stream in a window, of the relation, of a view, or written down."""
         views = {v.name: v for v in self.views}
-        name = self.one_of("s", "s", "t", "t", "r", *views, *views)
+        name = self.one_of("s", "s", "t", "t", "r", *views, *views, "VALUES")
+        if name == "VALUES":
+            rows = self.one_of(*ROWS)
+            return both(f"SELECT a AS c0, b AS c1 {ALONE} {rows}) AS v (a, b)", 2)
         columns = NUMBERS.get(name) or tuple(c for c, _ in views[name].columns)
-        bounded = views[name].stream if name in views else name != "r"
+        bounded = views[name].stream and self.has_time(name) if name in views else name != "r"
         clauses = [c for c in WINDOWS if name in ("s", "t") or not c.startswith("PARTITION")]
         window = f" [{self.one_of(*clauses)}]" if bounded and self.number(9) else ""
         items = ", ".join(f"{column} AS c{place}" for place, column in enumerate(columns))
@@ -194,7 +202,7 @@ class _Writer:
         on = f"{self.one_of(*x)} {self.one_of('=', '=', '<')} v.a"
         if not self.number(2):
             on += f" AND {self.condition([*x, 'v.b'])}"
-        rows = self.one_of("(0, 1), (1, 2), (1, NULL)", "(2, 0)", "(NULL, 1), (1, 1), (1, 1)")
+        rows = self.one_of(*ROWS)
         where = f" WHERE {x[0]} IN (VALUES (0), (1), (2))" if not self.number(2) else ""
         items = f"{self.one_of(*x)} AS c0, v.b AS c1"
         values = f"(VALUES {rows}) AS v (a, b)"
@@ -324,10 +332,26 @@ class _Writer:
             inner.width,
         )
 
+    def form(self, body: Query, *forms: str) -> str:
+        """What is around a query; rows that are there from the beginning are not said for ever."""
+        if ALONE in self.all_of(body.cql):
+            forms = tuple(form for form in forms if form != "RSTREAM")
+        return self.one_of(*forms)
+
+    def has_time(self, name: str) -> bool:
+        """Whether a view reads anything but VALUES."""
+        return re.search(r"FROM [str]\b", self.all_of(f"FROM {name}")) is not None
+
+    def all_of(self, text: str) -> str:
+        """A text, and those of the views below it."""
+        for view in reversed(self.views):
+            text += view.cql if re.search(rf"FROM {view.name}\b", text) else ""
+        return text
+
     def view(self, name: str) -> View:
         """A relation, or what came into one, left it, or was in it."""
         body = self.query(1 + self.number(1))
-        form = self.one_of("", "ISTREAM", "ISTREAM", "RSTREAM")
+        form = self.form(body, "", "ISTREAM", "ISTREAM", "RSTREAM")
         cql, sql = (f"{form}({text})" if form else text for text in (body.cql, body.sql))
         columns = tuple((f"c{place}", "BIGINT") for place in range(body.width))
         return View(name, cql, columns, stream=bool(form), sql=sql)
@@ -340,7 +364,7 @@ def scripts(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS + RELATIONAL) -> Scr
     for name in ("v1", "v2")[: writer.number(2)]:
         writer.views.append(writer.view(name))
     query = writer.query(2 + writer.number(1))
-    form = writer.one_of("", "", "", "ISTREAM", "RSTREAM")
+    form = writer.form(query, "", "", "", "ISTREAM", "RSTREAM")
     every = writer.one_of("", "", "", " EVERY 3") if form != "ISTREAM" else ""
     cql, sql = (f"{form}({t}){every}" if form else f"({t}){every}" for t in (query.cql, query.sql))
     return Script(cql, sql, tuple(writer.views))

@@ -131,6 +131,24 @@ def first_and_horizon(feeds: Sequence[Feed]) -> tuple[int, int]:
     return min(stamps) - 7, max(stamps) + 12
 
 
+BEFORE = 40
+"""Instants before the first tuple, after which no window holds what came at the beginning."""
+
+
+def from_the_beginning(history: History, feeds: Sequence[Feed]) -> History:
+    """The history with all that happens before the first tuple at one instant.
+
+    Rows of VALUES are there before every instant, and may have left windows since.
+    """
+    start = min(ts for feed in feeds for ts in feed.stamps) - 1
+    bags: History = {}
+    for at, bag in history.items():
+        when = start if at is None or at < start else at
+        bags.setdefault(when, Counter()).update(bag)
+    net = {at: Counter({r: n for r, n in bag.items() if n}) for at, bag in bags.items()}
+    return {at: bag for at, bag in net.items() if bag}
+
+
 def declared(script: Script, feeds: Sequence[Feed]) -> list[str]:
     """The statements of the script, the query last."""
     views = [f"CREATE VIEW {v.name} AS {v.cql};" for v in script.views]
@@ -155,7 +173,7 @@ def said(
             for name, whole in given.items():
                 connection.push(name, whole.slice(start, step))
         connection.advance(to=horizon)
-        return net(running.changes())
+        return from_the_beginning(net(running.changes()), feeds)
 
 
 @lru_cache(maxsize=512)
@@ -178,6 +196,8 @@ class _Steps:
 
     def run(self) -> History:
         first, horizon = first_and_horizon(self.feeds)
+        if "VALUES" in self.script.cql or any("VALUES" in v.cql for v in self.script.views):
+            first -= BEFORE
         self.columns = {f.name: f.columns for f in self.feeds}
         self.columns |= {v.name: v.columns for v in self.script.views}
         self.streams = {v.name: [] for v in self.script.views if v.stream}
@@ -194,7 +214,8 @@ class _Steps:
         if form.every and form.output is Output.CHANGES:
             nothing: Counter[Row] = Counter()
             history = {t: history.get(t // form.every * form.every, nothing) for t in instants}
-        return emitted(history, form.output, form.every or 1, instants)
+        said = emitted(history, form.output, form.every or 1, instants)
+        return from_the_beginning(said, self.feeds)
 
     def _instant(self, form: Form, t: int) -> list[Row]:
         for feed in self.feeds:

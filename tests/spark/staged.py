@@ -14,6 +14,7 @@ import pyarrow as pa
 from tests.operators.samples import between
 from windrow.columns.delta import Delta
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import Stage
@@ -106,7 +107,8 @@ class Staged:
     def step(self, number: int, rows: dict[str, Delta], time: Time) -> None:
         for change in self.changes(number, rows, time).to_pylist():
             instant, sign, *values = change.values()
-            bag = self.found.setdefault(instant, Counter())
+            at = FIRST_INSTANT if instant is None else instant
+            bag = self.found.setdefault(at, Counter())
             bag[repr(tuple(values))] += 1 if sign == "+" else -1
 
     def _packed(self, number: int, name: str, rows: Delta, time: tuple[int, bool]) -> list[Blob]:

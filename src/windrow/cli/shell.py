@@ -105,6 +105,8 @@ class Session:
         """Carry out a statement or a command; an error is said. False if it means to leave."""
         if text.strip() in LEAVE:
             return False
+        if text.strip() in ASK:
+            text = "\\?"
         try:
             self.run(text)
         except WindrowError as error:
@@ -239,7 +241,8 @@ class Session:
         self._connection.advance(to=int(text) if text.lstrip("-").isdigit() else text)
 
 
-LEAVE = ("\\q", "quit", "exit", "quit;", "exit;")
+LEAVE = ("\\q", "quit", "exit", "quit;", "exit;", ".quit", ".exit")
+ASK = ("help", "help;", ".help")
 LAST = 100
 """Rows of changes, and of one-time SQL, that are printed."""
 

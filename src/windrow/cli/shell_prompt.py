@@ -17,22 +17,28 @@ HISTORY = "WINDROW_HISTORY"
 """The variable that names another file than ``~/.windrow_history``."""
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "DISTINCT", "AS", "AND",
-    "OR", "NOT", "EXISTS", "IN", "LIKE", "BETWEEN", "UNION", "EXCEPT", "RANGE", "ROWS", "NOW",
-    "UNBOUNDED", "PARTITION BY", "SLIDE", "EVERY", "ISTREAM", "DSTREAM", "RSTREAM", "INTO",
-    "FORMAT", "TIMESTAMP BY", "SLACK", "CREATE STREAM", "CREATE RELATION", "CREATE VIEW",
-    "CREATE QUERY", "CREATE OR REPLACE QUERY", "CREATE SUBSCRIPTIONS", "CREATE ARCHIVE", "DROP",
-    "SHOW STREAMS", "SHOW QUERIES", "SHOW VIEWS", "SHOW RELATIONS", "SHOW FUNCTIONS", "DESCRIBE",
-    "EXPLAIN", "EXPLAIN COST", "SECONDS", "MINUTES", "HOURS", "DAYS",
+    "OR", "NOT", "EXISTS", "IN", "LIKE", "BETWEEN", "UNION", "EXCEPT", "INTERSECT", "VALUES",
+    "WITH", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "ON", "USING", "QUALIFY",
+    "WITHIN", "RANGE", "ROWS", "NOW", "SESSION", "UNBOUNDED", "PARTITION BY", "SLIDE", "EVERY",
+    "ISTREAM", "DSTREAM", "RSTREAM", "INTO", "FORMAT", "TIMESTAMP BY", "SLACK", "CREATE STREAM",
+    "CREATE RELATION", "CREATE NRR", "CREATE VIEW", "CREATE QUERY", "CREATE OR REPLACE QUERY",
+    "CREATE FUNCTION", "CREATE SUBSCRIPTIONS", "CREATE ARCHIVE", "DROP", "SHOW STREAMS",
+    "SHOW QUERIES", "SHOW VIEWS", "SHOW RELATIONS", "SHOW FUNCTIONS", "DESCRIBE", "EXPLAIN",
+    "EXPLAIN COST", "SECONDS", "MINUTES", "HOURS", "DAYS",
 )  # fmt: skip
 LATER_WORDS = tuple(dict.fromkeys(word for phrase in KEYWORDS for word in phrase.split()[1:]))
 """Words that do not begin what they belong to."""
+
+
+WORDS = ("quit", "exit", ".quit", ".exit", "help", ".help")
+"""What leaves other shells, or explains them: taken without a semicolon."""
 
 
 def completions(word: str, names: Iterable[str]) -> list[str]:
     """What a word may become: names first, then keywords, in the case of what was typed.
 
     >>> completions("se", ["sensor", "ts"]), completions("STR", ["ts"])
-    (['sensor', 'select', 'seconds'], ['STREAM', 'STREAMS'])
+    (['sensor', 'select', 'session', 'seconds'], ['STREAM', 'STREAMS'])
     """
     if not word:
         return []
@@ -91,6 +97,6 @@ def read_from_terminal(connection: Connection) -> Iterator[str]:
         alone = waiting.strip()
         if not alone:
             waiting = ""
-        elif alone.startswith("\\") or alone in ("quit", "exit") or is_whole(waiting):
+        elif alone.startswith("\\") or alone in WORDS or is_whole(waiting):
             yield waiting.removesuffix("\n")
             waiting = ""

@@ -12,6 +12,8 @@ from windrow.cql.positions import mark
 from windrow.cql.token_cursor import TokenCursor
 from windrow.cql.window_parser import (
     IN_BRACKETS,
+    IN_SLIDES,
+    KSQL_WINDOWS,
     WINDOWS,
     at_table_function,
     parse_function_window,
@@ -100,10 +102,17 @@ def _table_function(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.E
     return this
 
 
+EMITTED = "changes are what is emitted; leave out EMIT, or write EVERY 1 MINUTE for a rhythm"
+
+
 def _alias(parser: TokenCursor) -> exp.Identifier | None:
     if parser.take_type(TokenType.ALIAS):
         parser.name("a name after AS")
         return _identifier(parser)
+    if parser.at("WINDOW") and parser.following.text.upper() in KSQL_WINDOWS:
+        parser.fail("a window in brackets", remedy=IN_SLIDES)
+    if parser.at("EMIT") and parser.following.text.upper() in ("CHANGES", "FINAL"):
+        parser.fail("the end of the statement", remedy=EMITTED)
     rhythm = parser.at("EVERY") and not parser.at_type(TokenType.IDENTIFIER)
     named: Collection[Any] = parser.TABLE_ALIAS_TOKENS
     kinds = (*named, TokenType.IDENTIFIER)

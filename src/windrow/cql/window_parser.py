@@ -43,6 +43,11 @@ AFTER_TICKS = {
     "AFTER", "BEFORE",
 }  # fmt: skip
 """Words that may follow a bare number of ticks; any other one is a unit, or meant as one."""
+KSQL_WINDOWS = ("TUMBLING", "HOPPING", "SESSION")
+IN_SLIDES = (
+    "a window stands in brackets after the name: s [RANGE 5 MINUTES SLIDE 5 MINUTES] tumbles, with "
+    "a longer RANGE it hops, and s [SESSION 5 MINUTES] is a session"
+)
 IN_BRACKETS = "a window stands in brackets after the name, as in s [RANGE 5 SECONDS]"
 
 

@@ -48,6 +48,7 @@ from windrow.operators.top_k_groups import FirstOfGroups
 from windrow.plan.expressions import Call, Column, Literal
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -284,7 +285,10 @@ BUILDERS: PerNode[Build] = PerNode(
             load(node.source, node.attributes, node.clock), node.columns, schema
         ),
     },
-    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "its tuples are brought to it"),
+    absent={
+        **dict.fromkeys((StreamScan, RelationScan, StageInput), "its tuples are brought to it"),
+        ConstantRows: "its tuples are in the plan",
+    },
 )
 """Which operator does what each kind of node says, given the node, its schema, and whether
 expired state is found by scanning."""

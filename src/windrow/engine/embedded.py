@@ -16,6 +16,7 @@ from windrow.core.errors import DataError, InputError, WindrowError
 from windrow.core.time import Clock, Stopwatch, Wall, no_stopwatch, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.clocks import put_on_clock
+from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
 from windrow.engine.late_start import LateStart, fill_points, late_start
@@ -239,8 +240,13 @@ class Embedded:
         """Take in all files that have been found."""
         while self.inputs.step():
             self.step()
-        if self.inputs.feeds:
+        if self.inputs.feeds or self._has_unanswered_constants:
             self.step()
+
+    @property
+    def _has_unanswered_constants(self) -> bool:
+        """Whether there are queries over VALUES only, which wait for nothing, without answers."""
+        return any(run.now is None and not run.streams for run in self.runs)
 
     def step(self) -> None:
         """Bring all runs to where time has come, and publish what that changes."""
@@ -288,7 +294,7 @@ class Embedded:
 
     def _follow(self, run: EmbeddedRun) -> WindrowError | None:
         try:
-            run.follow(self.inputs.time(run.streams))
+            run.follow(self.inputs.time(run.streams) if run.streams else FIRST_INSTANT)
         except DataError as error:
             self.runs.remove(run)
             return error
@@ -303,7 +309,7 @@ class Embedded:
         self._spent += self._stopwatch() - began if read else 0
         if not read and once:
             self.inputs.finish()
-        if read or once:
+        if read or once or self._has_unanswered_constants:
             self._advance(publish=False)
         if once:
             return 0.0 if read else None

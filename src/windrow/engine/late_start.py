@@ -24,6 +24,7 @@ from windrow.engine.live_windows import Choice, LiveWindow, derivation_from
 from windrow.plan.describe import window as window_text
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -57,9 +58,9 @@ from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
 from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
-    AppendOnly, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation, NegativeTuples,
-    Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream, Union, Unnest,
-    Window,
+    AppendOnly, ConstantRows, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation,
+    NegativeTuples, Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream,
+    Union, Unnest, Window,
 )  # fmt: skip
 """Nodes whose output depends on nothing but what is in windows now; some of them not always."""
 

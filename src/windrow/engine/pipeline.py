@@ -18,6 +18,7 @@ from windrow.core.errors import StateError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
+from windrow.engine.constant_tuples import constant_tuples
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
@@ -27,7 +28,14 @@ from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
-from windrow.plan.nodes import Node, RelationScan, SlidingGroupBy, StageInput, StreamScan
+from windrow.plan.nodes import (
+    ConstantRows,
+    Node,
+    RelationScan,
+    SlidingGroupBy,
+    StageInput,
+    StreamScan,
+)
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.sharing.schedule import Pace, PacedSchedule
 
@@ -48,7 +56,18 @@ class _Leaf:
         return delta.with_rows(batch_of(delta.rows.columns, self._schema, len(delta)))
 
 
-Step = tuple[_Leaf | Operator, int]
+class _ConstantLeaf:
+    """Where rows of VALUES come in: all of them at the first instant."""
+
+    def __init__(self, node: ConstantRows) -> None:
+        self._rows = constant_tuples(node)
+        self._nothing = Delta.empty(self._rows.rows.schema)
+
+    def take(self, *, first: bool) -> Delta:
+        return self._rows if first else self._nothing
+
+
+Step = tuple[_Leaf | _ConstantLeaf | Operator, int]
 """A leaf or an operator, and how many inputs it has."""
 
 
@@ -64,6 +83,8 @@ def _steps(plan: Node, strategy: Strategy) -> Iterator[Step]:
     for node in _upwards(plan):
         if isinstance(node, StreamScan | RelationScan | StageInput):
             yield _Leaf(node), 0
+        elif isinstance(node, ConstantRows):
+            yield _ConstantLeaf(node), 0
         else:
             yield operator_for(node, strategy), len(node.inputs)
 
@@ -121,6 +142,8 @@ class Pipeline:
         for number, (step, count) in enumerate(self._steps):
             if isinstance(step, _Leaf):
                 waiting.append(step.take(inputs))
+            elif isinstance(step, _ConstantLeaf):
+                waiting.append(step.take(first=self.now == BEGINNING < now))
             else:
                 first = len(waiting) - count
                 waiting[first:] = [step.process(waiting[first:], now)]
@@ -166,7 +189,8 @@ class Pipeline:
     @property
     def operators(self) -> list[Operator]:
         """All of them, from the leaves up."""
-        operators = [step for step, _ in self._steps if not isinstance(step, _Leaf)]
+        leaves = (_Leaf, _ConstantLeaf)
+        operators = [step for step, _ in self._steps if not isinstance(step, leaves)]
         return operators if self._changes is None else [*operators, self._changes]
 
     def held_inputs(self) -> dict[str, tuple[Node, HeldInput]]:

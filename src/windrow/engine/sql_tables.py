@@ -23,6 +23,7 @@ from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, NotHeldError, ScriptError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.handles import Handle
 from windrow.engine.late_start import LateStart, fill_points, late_start
 from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
@@ -44,6 +45,7 @@ from windrow.plan.nodes import (
     SlidingGroupBy,
     StreamScan,
     Window,
+    is_constant,
     walk,
 )
 from windrow.plan.nodes.window_specs import UnboundedWindow, WindowSpec
@@ -144,10 +146,10 @@ def choose_windows(
 
 
 def _is_relation(declared: Declaration | None) -> bool:
-    """Whether it is a view whose rows may be withdrawn, so that it is no stream."""
+    """Whether it is a view that is no stream: its rows may be withdrawn, or are VALUES."""
     if not isinstance(declared, ViewDeclaration):
         return False
-    return declared.plan.pattern is not UpdatePattern.MONOTONIC
+    return declared.plan.pattern is not UpdatePattern.MONOTONIC or is_constant(declared.plan)
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,9 @@ class ViewSource:
             name: Delta.insertions(np.full(rows.num_rows, self.now, np.int64), rows)
             for name, rows in self.relations.items()
         }
-        self.pipeline.process(inputs, self.now, filled)
+        changes = self.pipeline.process(inputs, self.now, filled)
+        if self.pipeline.plan.pattern is UpdatePattern.MONOTONIC:
+            return pa.Table.from_batches([changes.rows])
         return pa.Table.from_batches([self.pipeline.live_rows()])
 
 
@@ -201,7 +205,7 @@ def _view(
     if start is None:  # it reads relations only
         start = LateStart({}, BEGINNING, latest, {})
     reached = [choice.window.now for choice in start.fills.values()]
-    now = min(reached or [instant for _, instant in known.values()], default=BEGINNING)
+    now = min(reached or [instant for _, instant in known.values()], default=FIRST_INSTANT)
     if start.complete_from > now or len(known) < len(relations):
         names = [field.name for field in pipeline.plan.schema]
         wanted = [w for w in windows if w.contents.stream in streams]

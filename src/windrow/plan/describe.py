@@ -11,6 +11,7 @@ from windrow.plan.expressions import Column, Expression, Named, render
 from windrow.plan.nodes import (
     Aggregate,
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -116,6 +117,18 @@ def _leaf(node: StreamScan | RelationScan | StageInput, _clock: Clock) -> str:
     if isinstance(node, RelationScan):
         kind = "Relation" if node.retroactive else "NRR"
     return f"{kind} {node.name}{_alias(node.columns, node.name)}"
+
+
+SHOWN_ROWS = 3
+"""So many rows of VALUES are written out."""
+
+
+def _constant_rows(node: ConstantRows, _clock: Clock) -> str:
+    shown = [
+        f"({', '.join(render(v, node.schema) for v in row)})" for row in node.rows[:SHOWN_ROWS]
+    ]
+    more = len(node.rows) - len(shown)
+    return f"Values {', '.join(shown)}{f' and {more} more' if more else ''}"
 
 
 def _unnest(node: Unnest, _clock: Clock) -> str:
@@ -249,6 +262,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
     {
         StreamScan: _leaf,
         RelationScan: _leaf,
+        ConstantRows: _constant_rows,
         StageInput: _leaf,
         Subscribe: _subscribe,
         Routed: _name,
@@ -337,5 +351,5 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
             _no_key,
         ),
     },
-    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+    absent=dict.fromkeys((StreamScan, RelationScan, ConstantRows, StageInput), "it has no input"),
 )

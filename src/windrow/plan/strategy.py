@@ -10,6 +10,7 @@ from windrow.core.errors import InputError
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -123,6 +124,7 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
         **dict.fromkeys(
             (
                 AppendOnly,
+                ConstantRows,
                 DuplicateElimination,
                 Every,
                 GroupBy,

@@ -82,6 +82,11 @@ WRITTEN = {
     "unnested_rows": "SELECT k, w FROM c [ROWS 6] LEFT JOIN UNNEST(p.w) AS w ON TRUE",
     "values_beside": "SELECT k, v, name FROM c [RANGE 4 SECONDS] "
     "JOIN (VALUES (0, 'none'), (1, 'one'), (3, 'three')) AS t (n, name) ON k = n",
+    "values_alone": "VALUES (1, 'a'), (2, NULL)",
+    "values_united": "SELECT k, v FROM c [RANGE 4 SECONDS] UNION VALUES (1, 1), (1, 1), (7, NULL)",
+    "values_without": "SELECT n, COUNT(*) AS often FROM (VALUES (0), (1), (3), (3)) AS t (n) "
+    "LEFT JOIN c [RANGE 2 SECONDS] ON k = n GROUP BY n",
+    "values_left": "VALUES (0), (1), (2), (3) EXCEPT SELECT k FROM c [RANGE 2 SECONDS]",
     "rows_in": "SELECT k, v FROM c [RANGE 4 SECONDS] WHERE (k, v) IN ((0, 1), (1, 2), (2, 3)) "
     "OR (k, v) IN (SELECT v, k FROM c [ROWS 5])",
     "every_below": "SELECT n, COUNT(*) AS often FROM "

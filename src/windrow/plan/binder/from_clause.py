@@ -13,7 +13,7 @@ from windrow.cql.syntax_tree import Name, Query, Table, Unnested, WindowClause
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
 from windrow.plan.binder.unnesting import array_of, bind_unnest, unnest
-from windrow.plan.binder.value_rows import join_values, rename_values, rows_of
+from windrow.plan.binder.value_rows import is_beside_values, join_values, rename_values
 from windrow.plan.binder.window_ticks import window_spec
 from windrow.plan.catalog import (
     QueryDeclaration,
@@ -24,6 +24,7 @@ from windrow.plan.catalog import (
 from windrow.plan.expressions import Column, Expression, Named, columns_of
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     GroupBy,
     Join,
     LastingJoin,
@@ -37,6 +38,7 @@ from windrow.plan.nodes import (
     Union,
     Unnest,
     Window,
+    is_constant,
     is_nrr,
 )
 from windrow.plan.nodes.joins import join_of
@@ -111,7 +113,7 @@ def _rename(plan: Node, table: Table) -> Node:
             "columns", span=table.columns[0].span, expected=f"{len(plan.schema)}",
             found=f"{len(names)}",
         )  # fmt: skip
-    if isinstance(plan, RelationScan):
+    if isinstance(plan, ConstantRows):
         return rename_values(plan, names)
     columns = [Column(i, f.name, f.type) for i, f in enumerate(plan.schema)]
     return project(plan, tuple(map(Named, names, columns)), table.span)
@@ -167,6 +169,11 @@ def _add_window(plan: Node, clause: WindowClause, table: Table, default: Clock) 
         raise BindError(
             f"{what} is a relation, and only a stream takes a window", span=clause.span,
             remedy="remove the window",
+        )  # fmt: skip
+    if is_constant(plan):
+        raise BindError(
+            f"{what} reads VALUES only, whose rows have no time, and only a stream takes a window",
+            span=clause.span, remedy="remove the window",
         )  # fmt: skip
     if isinstance(plan, GroupBy):
         raise BindError(
@@ -229,7 +236,7 @@ def _join_pair(left: Node, right: Node, conditions: Sequence[Expression], span: 
     A tuple sees an NRR as it is when the tuple comes (Golab 2006, Definition 3.1), which is
     before the window moves to show it.
     """
-    if rows_of(left) is not None or rows_of(right) is not None:
+    if is_beside_values(left, right):
         return join_values(left, right, conditions, span)
     for window, nrr in ((left, right), (right, left)):
         if is_nrr(nrr) and isinstance(window, Window) and _slides(window.spec):
@@ -281,7 +288,7 @@ def produce_every_time(plan: Node) -> Node:
 def _with_table_name(plan: Node, name: str | None) -> Node:
     """The same plan with its columns under the table name ``name``."""
     match plan:
-        case StreamScan() | RelationScan():
+        case StreamScan() | RelationScan() | ConstantRows():
             return replace(plan, columns=plan.columns.with_qualifier(name))
         case Projection():
             columns = tuple(replace(c, qualifier=name) for c in plan.columns)

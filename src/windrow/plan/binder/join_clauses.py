@@ -33,7 +33,7 @@ from windrow.plan.binder.from_clause import BoundTable, left_deep, refuse_intern
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, MergedColumn, Scope, did_you_mean
 from windrow.plan.binder.unnesting import array_of, outer_unnest
-from windrow.plan.binder.value_rows import outer_join_values, rows_of
+from windrow.plan.binder.value_rows import outer_join_values
 from windrow.plan.expressions import (
     Expression,
     Literal,
@@ -222,8 +222,9 @@ def outer_join(
 ) -> Node:
     """LEFT, RIGHT or FULL: the pairs, and what has no partner with NULLs in its place."""
     width = len(left.schema)
-    if rows_of(left) is not None or rows_of(right) is not None:
-        return outer_join_values(kind, left, right, conditions, span)
+    beside_values = outer_join_values(kind, left, right, conditions, span)
+    if beside_values is not None:
+        return beside_values
     rest = []
     for condition in conditions:
         side = side_of(condition, width)

@@ -24,24 +24,25 @@ from windrow.plan.binder.from_clause import produce_every_time
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.select import bind_select
-from windrow.plan.binder.value_rows import bind_values, refuse_values_alone, rename_values
+from windrow.plan.binder.value_rows import bind_values, refuse_repetition, rename_values
 from windrow.plan.binder.window_ticks import in_ticks, window_spec
 from windrow.plan.describe import duration
 from windrow.plan.expressions import Column, Named
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
     Node,
     OutputWindow,
     Projection,
-    RelationScan,
     StreamKind,
     ToStream,
     Union,
     Window,
+    is_constant,
     walk,
 )
 from windrow.plan.nodes.joins import difference_of
@@ -106,7 +107,7 @@ def rename_columns(plan: Node, names: Sequence[str], span: Span) -> Node:
     if isinstance(plan, Projection):
         kept = zip(plan.columns, names, strict=True)
         return replace(plan, columns=tuple(Named(n, c.expression) for c, n in kept))
-    if isinstance(plan, RelationScan) and plan.rows is not None:
+    if isinstance(plan, ConstantRows):
         return rename_values(plan, names)
     if isinstance(plan, ToStream):
         return replace(plan, input=rename_columns(plan.input, names, span))
@@ -116,8 +117,6 @@ def rename_columns(plan: Node, names: Sequence[str], span: Span) -> Node:
 
 def _set_operation(query: SetOperation, context: Context) -> Node:
     left, right = bind_query(query.left, context), bind_query(query.right, context)
-    refuse_values_alone(left)
-    refuse_values_alone(right)
     if len(left.schema) != len(right.schema):
         raise BindError(
             f"both sides of {query.operator} must have the same number of columns",
@@ -192,6 +191,8 @@ def _stream_of(query: StreamOf, context: Context, every: int | None) -> Node:
             span=query.span, remedy="use ISTREAM-RESTORE",
         )  # fmt: skip
     kind = StreamKind(query.kind)
+    if kind in (StreamKind.RSTREAM, StreamKind.RSTREAM_RESTORE):
+        refuse_repetition(plan, kind, query.span)
     if kind in (StreamKind.ISTREAM_RESTORE, StreamKind.RSTREAM_RESTORE):
         return _restore(plan, kind, every, clock, query.span)
     if kind is StreamKind.RSTREAM:
@@ -236,6 +237,8 @@ def _every(query: EveryOf, context: Context) -> Node:
     if isinstance(inner, StreamOf) and inner.kind != "WSTREAM":
         return _stream_of(replace(inner, query=replace(query, query=inner.query)), context, None)
     plan = bind_query(inner, context)
+    if is_constant(plan):  # which is the same at every instant
+        return plan
     return Every(plan, _period(query, plan, context), span=query.period.span)
 
 

@@ -37,7 +37,6 @@ from windrow.plan.binder.scalar_queries import add_values, asks_values_only, out
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope, clock_of
 from windrow.plan.binder.unnesting import array_of, unnest_items
-from windrow.plan.binder.value_rows import refuse_values_alone
 from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.expressions import (
@@ -73,7 +72,7 @@ def bind_select(select: Select, context: Context) -> Node:
     if not select.tables:
         raise BindError(
             span=select.span, expected="FROM and a stream, relation or view", found="none",
-            remedy="name the source of the columns",
+            remedy="name the source of the columns, or write VALUES (...) for constants alone",
         )  # fmt: skip
     select = unnest_items(select, context)
     tables = bind_tables(select.tables, context)
@@ -118,7 +117,6 @@ def bind_select(select: Select, context: Context) -> Node:
         plan = _top(plan, clauses, select)
     else:
         plan = project(plan, clauses.items, select.span)
-    refuse_values_alone(plan)
     return append_only(plan, tables, select.span)
 
 

@@ -34,7 +34,6 @@ from windrow.plan.binder.restrictions import check_nrrs
 from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
 from windrow.plan.binder.storage import bind_archive, bind_subscriptions, destination
 from windrow.plan.binder.stream_declarations import bind_relation, bind_stream, schema_of
-from windrow.plan.binder.value_rows import refuse_values_alone
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
@@ -45,7 +44,7 @@ from windrow.plan.catalog import (
     ViewDeclaration,
 )
 from windrow.plan.expressions import Call, Column, Literal
-from windrow.plan.nodes import Node, Projection, Retimed
+from windrow.plan.nodes import Node, Projection, Retimed, is_constant
 from windrow.plan.nodes.relational import cast_to, is_null_column
 from windrow.plan.optimiser import Alternative
 
@@ -163,7 +162,6 @@ def _query(statement: CreateQuery, context: Context) -> QueryDeclaration:
             number += 1
         name = f"query{number}"
     plan = bind_query(statement.query, context)
-    refuse_values_alone(plan)
     check_nrrs(plan, statement.span)
     clock = clock_of(plan, statement.span) or catalog.clock
     into = destination(statement.into, plan, context, clock)
@@ -243,6 +241,12 @@ def retime(plan: Node, time: Name, clock: Clock | None, context: Context) -> Nod
             "TIMESTAMP BY gives the tuples of a stream a time", span=time.span,
             expected="a view whose results stay", found=f"one that is {plan.pattern.name}",
             remedy="make it a stream with ISTREAM(...)",
+        )  # fmt: skip
+    if is_constant(plan):
+        raise BindError(
+            "TIMESTAMP BY gives the tuples of a stream a time", span=time.span,
+            expected="a stream", found="VALUES only",
+            remedy="put the rows into a file, and declare it with CREATE STREAM",
         )  # fmt: skip
     stamps = (clock or context.catalog.clock) is Clock.TIMESTAMP
     if not (column.type is Type.TIMESTAMP if stamps else column.type.integral):

@@ -1,11 +1,13 @@
-"""VALUES: rows that a script writes down, beside streams and relations in FROM.
+"""VALUES: rows that a script writes down, alone or beside streams and relations in FROM.
 
-Nothing ever comes or goes there, so a join with n such rows is a union of n projections of the
-other side, each with the constants of one row in its columns, and a selection by the conditions
-of the join. A LEFT JOIN has one branch more: the tuples for which no row meets them. So the update
-pattern is that of the other side: a stream stays a stream.
+They are a leaf of the plan (``ConstantRows``), there from the first instant on, and nothing ever
+comes or goes there. So a join with n such rows is a union of n projections of the other side, each
+with the constants of one row in its columns, and a selection by the conditions of the join. A LEFT
+JOIN has one branch more: the tuples for which no row meets them. So the update pattern is that of
+the other side: a stream stays a stream. Where rows of VALUES may stand alone in the answer (in set
+operations, on the side that an outer join keeps) the leaf stays, and is joined as any relation is.
 
-Cost: the other side is there once for each row, which is why rows are few.
+Cost: the other side of a join is there once for each row, which is why rows are few.
 """
 
 from __future__ import annotations
@@ -31,7 +33,15 @@ from windrow.plan.expressions import (
     replace_columns,
 )
 from windrow.plan.functions import common
-from windrow.plan.nodes import Node, Projection, RelationScan, Selection, Union, walk
+from windrow.plan.nodes import (
+    ConstantRows,
+    Node,
+    Projection,
+    Selection,
+    StreamKind,
+    Union,
+    has_constant_rows,
+)
 from windrow.plan.nodes.relational import columns_of_row
 
 MOST_ROWS = 100
@@ -40,11 +50,10 @@ IN_A_FILE = (
     "put the rows into a file, and declare it: CREATE RELATION name (column type, ...) "
     "FROM 'rows.csv'"
 )
-Rows = tuple[tuple[Expression, ...], ...]
 
 
-def bind_values(query: Values, context: Context) -> RelationScan:
-    """The rows as a relation that is joined away; its columns are called col1, col2, ..."""
+def bind_values(query: Values, context: Context) -> ConstantRows:
+    """The rows as a relation, whose columns are called col1, col2, ..."""
     binder = ExpressionBinder(Scope(Schema(())), context.source, "VALUES")
     widths = {len(row) for row in query.rows}
     if len(widths) > 1 or len(query.rows) > MOST_ROWS:
@@ -67,18 +76,18 @@ def bind_values(query: Values, context: Context) -> RelationScan:
         columns.append([coerce(v, kind, s) for v, s in zip(bound, spans, strict=True)])
     fields = (Field(f"col{place + 1}", column[0].type) for place, column in enumerate(columns))
     rows = tuple(zip(*columns, strict=True))
-    return RelationScan("VALUES", Schema(tuple(fields)), True, rows, span=query.span)
+    return ConstantRows(Schema(tuple(fields)), rows, span=query.span)
 
 
-def rename_values(scan: RelationScan, names: Sequence[str]) -> RelationScan:
+def rename_values(values: ConstantRows, names: Sequence[str]) -> ConstantRows:
     """The rows under other names of columns."""
-    fields = (Field(name, f.type) for name, f in zip(names, scan.columns, strict=True))
-    return replace(scan, columns=Schema(tuple(fields)))
+    fields = (Field(name, f.type) for name, f in zip(names, values.columns, strict=True))
+    return replace(values, columns=Schema(tuple(fields)))
 
 
-def rows_of(node: Node) -> Rows | None:
-    """The rows of VALUES; None for any other plan."""
-    return node.rows if isinstance(node, RelationScan) else None
+def is_beside_values(left: Node, right: Node) -> bool:
+    """Whether just one of two plans is VALUES, so that the other one can carry its constants."""
+    return isinstance(left, ConstantRows) is not isinstance(right, ConstantRows)
 
 
 def join_values(
@@ -93,16 +102,12 @@ def _pairs(
     left: Node, right: Node, conditions: Sequence[Expression], span: Span | None
 ) -> list[Node]:
     """The tuples of the side that is no VALUES beside each of the rows that they meet."""
-    constant = right if rows_of(left) is None else left
-    other, rows = (left if constant is right else right), rows_of(constant)
-    if rows is None or rows_of(other) is not None:
-        raise BindError(
-            "VALUES is joined with VALUES", span=span, expected="a stream or a relation first",
-            found="constants only", remedy="write the rows of both as one VALUES",
-        )  # fmt: skip
+    constant = left if isinstance(left, ConstantRows) else right
+    other = right if constant is left else left
+    assert isinstance(constant, ConstantRows)
     own, predicate = columns_of_row(other.schema), conjunction(tuple(conditions))
     branches: list[Node] = []
-    for row in rows:
+    for row in constant.rows:
         constants = tuple(
             Named(field.name, value, field.qualifier)
             for field, value in zip(constant.schema, row, strict=True)
@@ -115,22 +120,20 @@ def _pairs(
 
 def outer_join_values(
     kind: str, left: Node, right: Node, conditions: Sequence[Expression], span: Span | None
-) -> Node:
-    """LEFT JOIN VALUES, or VALUES RIGHT JOIN: also the tuples that no row meets, beside NULLs."""
+) -> Node | None:
+    """LEFT JOIN VALUES, or VALUES RIGHT JOIN: also the tuples that no row meets, beside NULLs.
+
+    None if VALUES is no side of the join, or one whose rows are kept also if no tuple meets them.
+    """
     constant, other = (right, left) if kind == "LEFT" else (left, right)
-    rows = rows_of(constant)
-    if kind == "FULL" or rows is None:
-        raise BindError(
-            f"{kind} JOIN would keep rows of VALUES that no tuple meets", span=span,
-            expected="VALUES on the right of a LEFT JOIN, or in an inner join",
-            found=f"{kind} JOIN", remedy=IN_A_FILE,
-        )  # fmt: skip
+    if kind == "FULL" or not isinstance(constant, ConstantRows) or isinstance(other, ConstantRows):
+        return None
     branches = _pairs(left, right, conditions, span)
     start = len(left.schema) if kind == "LEFT" else 0
     shift = 0 if kind == "LEFT" else len(left.schema)
     met: list[Expression] = []
     predicate = conjunction(tuple(conditions)) or Literal(True, Type.BOOLEAN)
-    for row in rows:
+    for row in constant.rows:
 
         def value(column: Column, row: tuple[Expression, ...] = row) -> Expression:
             if start <= column.index < start + len(row):
@@ -146,12 +149,11 @@ def outer_join_values(
     return Union((*branches, Projection(alone, columns, span=span)), span=span)
 
 
-def refuse_values_alone(plan: Node) -> None:
-    """BindError if VALUES is left where nothing was joined with it."""
-    for node in walk(plan):
-        if rows_of(node) is not None:
-            raise BindError(
-                "VALUES has no time of its own here", span=node.span,
-                expected="a join with a stream or a relation in FROM, or IN (VALUES ...)",
-                found="VALUES alone", remedy=IN_A_FILE,
-            )  # fmt: skip
+def refuse_repetition(plan: Node, kind: StreamKind, span: Span) -> None:
+    """BindError if a form that says its answer again and again reads VALUES."""
+    if has_constant_rows(plan):
+        raise BindError(
+            f"{kind.value} would repeat rows of VALUES from the beginning of time", span=span,
+            expected="streams and relations, or VALUES beside them in FROM", found="VALUES alone",
+            remedy="write ISTREAM, or leave it out",
+        )  # fmt: skip

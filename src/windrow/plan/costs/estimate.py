@@ -28,6 +28,7 @@ from windrow.plan.costs import node_costs
 from windrow.plan.costs.flows import Cost, Flow, Model, StreamStatistics, upkeep
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     EdgeState,
     Every,
@@ -64,11 +65,19 @@ from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.strategy import Strategy, apply_strategy
 
+
+def _constant_rows(node: ConstantRows, _model: Model) -> Cost:
+    """They come once, before everything else."""
+    values = (float(len(set(column))) for column in zip(*node.rows, strict=True))
+    return Cost(Flow(0, 0, len(node.rows), tuple(values)), 0)
+
+
 COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     "what a node costs",
     {
         StreamScan: node_costs.stream,
         RelationScan: node_costs.relation,
+        ConstantRows: _constant_rows,
         StageInput: node_costs.stage_input,
         Window: node_costs.window,
         Selection: node_costs.selection,

@@ -12,6 +12,7 @@ from windrow.plan.nodes.base import (
     Unary,
     walk,
 )
+from windrow.plan.nodes.constant_rows import ConstantRows, has_constant_rows, is_constant
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -58,6 +59,7 @@ from windrow.plan.nodes.sub_window_groups import SharedGroupBy, SharedTop, Slidi
 __all__ = [
     "Aggregate",
     "AppendOnly",
+    "ConstantRows",
     "DuplicateElimination",
     "EdgeState",
     "Every",
@@ -98,6 +100,8 @@ __all__ = [
     "Unnest",
     "Window",
     "arrives_in_order",
+    "has_constant_rows",
+    "is_constant",
     "is_nrr",
     "walk",
 ]

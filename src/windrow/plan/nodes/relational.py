@@ -18,6 +18,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.nodes.base import MONOTONIC, STRICT, WEAK, WEAKEST, Node, Unary
+from windrow.plan.nodes.constant_rows import ConstantRows
 from windrow.plan.nodes.stream_relation import StageInput, StreamScan
 from windrow.plan.nodes.window_specs import WindowSpec
 
@@ -335,6 +336,9 @@ def is_null_column(plan: Node, index: int) -> bool:
             return isinstance(value, Literal) and value.value is None
         case Union():
             return all(is_null_column(branch, index) for branch in plan.branches)
+        case ConstantRows():
+            values = (row[index] for row in plan.rows)
+            return all(isinstance(v, Literal) and v.value is None for v in values)
         case GroupBy():
             return False
         case Unary():

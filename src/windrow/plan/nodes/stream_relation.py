@@ -70,14 +70,12 @@ class StreamScan(Node):
 class RelationScan(Node):
     """A relation, or an NRR: a relation whose updates are not retroactive (3.3.1).
 
-    With ``rows`` it stands for VALUES while a query is bound, with ``array`` for UNNEST, and is
-    joined away then.
+    With ``array`` it stands for UNNEST while a query is bound, and is joined away then.
     """
 
     name: str
     columns: Schema
     retroactive: bool
-    rows: tuple[tuple[Expression, ...], ...] | None = field(default=None, repr=False)
     array: Expression | None = field(default=None, repr=False)
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -235,5 +236,5 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         NegativeTuples: _negative_tuples,
         ToStream: _to_stream,
     },
-    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+    absent=dict.fromkeys((StreamScan, RelationScan, ConstantRows, StageInput), "it has no input"),
 )

@@ -24,6 +24,7 @@ from typing import Any
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -231,5 +232,5 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
             _one_by_one,
         ),
     },
-    absent=dict.fromkeys((StreamScan, RelationScan, StageInput), "it has no input"),
+    absent=dict.fromkeys((StreamScan, RelationScan, ConstantRows, StageInput), "it has no input"),
 )

@@ -31,6 +31,7 @@ from windrow.plan.expressions import (
 )
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -71,6 +72,7 @@ from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow
 from windrow.plan.physical.sliding_state import counts_values, merging
 from windrow.plan.physical.stage_edges import Fragment, OpenLeaf, StageEdges, column_at, keys_of
 from windrow.plan.physical.stages import (
+    IN_THE_PLAN,
     Keys,
     RangeKey,
     Stage,
@@ -119,6 +121,10 @@ class _StageBuilder(StageEdges):
 
     def scan(self, node: StreamScan | RelationScan) -> Fragment:
         return Fragment(OpenLeaf(node.name, node), Where.FREE)
+
+    def constant_rows(self, node: ConstantRows) -> Fragment:
+        """Each bucket knows them all, and takes those that are its own."""
+        return Fragment(OpenLeaf(IN_THE_PLAN, node), Where.FREE)
 
     def subscribe(self, node: Subscribe) -> Fragment:
         return self.stateless(node) if node.cut is None else self._in_parts(node, node.cut)
@@ -315,6 +321,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
     {
         StreamScan: _StageBuilder.scan,
         RelationScan: _StageBuilder.scan,
+        ConstantRows: _StageBuilder.constant_rows,
         Selection: _StageBuilder.stateless,
         Projection: _StageBuilder.stateless,
         Routed: _StageBuilder.stateless,

@@ -18,6 +18,7 @@ from windrow.plan.expressions import (
     replace_columns,
 )
 from windrow.plan.nodes import (
+    ConstantRows,
     Node,
     Projection,
     RelationScan,
@@ -170,7 +171,7 @@ class StageEdges:
 def _without_qualifiers(pre: Node) -> Node:
     """What a sender does, whatever the query calls the sender."""
     match pre:
-        case StreamScan() | RelationScan():
+        case StreamScan() | RelationScan() | ConstantRows():
             return replace(pre, columns=pre.columns.with_qualifier(None))
         case Projection():
             columns = tuple(replace(c, qualifier=None) for c in pre.columns)

@@ -18,6 +18,10 @@ from windrow.plan.nodes import Node, SharedGroupBy, SlidingGroupBy, Subscribe
 from windrow.plan.nodes.window_specs import RangeWindow, UnboundedWindow, WindowSpec
 from windrow.plan.physical.sliding_state import schema_of_summaries
 
+IN_THE_PLAN = ".VALUES"
+"""The source of an edge whose tuples are rows of VALUES, which nobody sends; no name of a stream
+begins with a dot."""
+
 
 @dataclass(frozen=True)
 class RangeKey:
@@ -68,11 +72,11 @@ class Thinning:
 class StageEdge:
     """An input of a stage, and the leaf of the stage's plan with the same ``name``.
 
-    ``source`` is the name of a stream or relation, or the number of the stage whose output this
-    is. ``pre`` is evaluated by the sender; ``key`` is over its result. ``post`` is evaluated by the
-    receiver, and is what the leaf stands for: a match needs no state but a part of an index.
-    With ``summed`` the sender makes summaries of what ``pre`` gives, for that group-by to merge,
-    and ``key`` is over them; with ``thinned`` it may leave out tuples.
+    ``source`` is the name of a stream or relation, IN_THE_PLAN, or the number of the stage whose
+    output this is. ``pre`` is evaluated by the sender; ``key`` is over its result. ``post`` is
+    evaluated by the receiver, and is what the leaf stands for: a match needs no state but a part of
+    an index. With ``summed`` the sender makes summaries of what ``pre`` gives, for that group-by to
+    merge, and ``key`` is over them; with ``thinned`` it may leave out tuples.
     """
 
     name: str

@@ -13,6 +13,7 @@ from typing import Any
 from windrow.core.time import FOREVER
 from windrow.plan.nodes import (
     AppendOnly,
+    ConstantRows,
     DuplicateElimination,
     Every,
     GroupBy,
@@ -111,7 +112,16 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
             _as_input,
         ),
         **dict.fromkeys(
-            (AppendOnly, Negation, RelationScan, Retimed, StageInput, StreamScan, ToStream),
+            (
+                AppendOnly,
+                ConstantRows,
+                Negation,
+                RelationScan,
+                Retimed,
+                StageInput,
+                StreamScan,
+                ToStream,
+            ),
             _forever,
         ),
     },

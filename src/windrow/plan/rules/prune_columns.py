@@ -17,6 +17,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
 from windrow.plan.expressions import Column, Expression, Named, columns_of, replace_columns
 from windrow.plan.nodes import (
+    ConstantRows,
     Every,
     GroupBy,
     Join,
@@ -72,7 +73,7 @@ def _columns_used(expressions: Iterable[Expression]) -> frozenset[int]:
 
 def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
     match node:
-        case StreamScan() | StageInput():
+        case StreamScan() | StageInput() | ConstantRows():
             return _leave_out(_keep_all_columns(node), needed)
         case RelationScan():
             # An NRR must stay a direct input of its join.
@@ -163,7 +164,7 @@ def _prune_projection(node: Projection, needed: frozenset[int]) -> _Pruned:
     kept = sorted(needed or _one(node.schema))
     columns = [node.columns[i] for i in kept]
     used = _columns_used(c.expression for c in columns)
-    leaf = isinstance(node.input, StreamScan | StageInput | RelationScan)
+    leaf = isinstance(node.input, StreamScan | StageInput | RelationScan | ConstantRows)
     below = _keep_all_columns(node.input) if leaf else _prune(node.input, used)
     moved = tuple(replace(c, expression=below.move(c.expression)) for c in columns)
     plan = replace(node, input=below.plan, columns=moved)

@@ -15,8 +15,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.time import BEGINNING, FOREVER
+from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.idling import idle_after
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
+from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.session import shuffle_partitions
@@ -121,7 +123,10 @@ class PipelinePlan:
 
     def _source(self, stream: StreamDeclaration) -> SourceSpec:
         feed, delivery = self.feed, self.feed.inboxes.get(stream.name)
-        declared = next(j.inputs[stream.name] for j in self._readers(stream))
+        declared = next(j.inputs.get(stream.name) for j in self._readers(stream))
+        start = delivery.start if delivery else StreamTime()
+        if stream.name == IN_THE_PLAN:
+            start = StreamTime(advanced=FIRST_INSTANT)
         return SourceSpec(
             with_whole_path(stream),
             str(self.home.log(stream.name)),
@@ -131,7 +136,7 @@ class PipelinePlan:
             quarantine=feed.quarantine,
             inbox=str(delivery.directory) if delivery else None,
             inbox_from=delivery.first if delivery else 0,
-            start=delivery.start if delivery else StreamTime(),
+            start=start,
             relation=declared if isinstance(declared, RelationDeclaration) else None,
             updates=str(self.home.updates(stream.name)),
             since=delivery.since if delivery else BEGINNING,

@@ -13,10 +13,12 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.errors import InputError, StateError
-from windrow.core.time import Stopwatch, Wall, wall_clock
+from windrow.core.schema import Schema
+from windrow.core.time import Clock, Stopwatch, Wall, wall_clock
 from windrow.engine.day_store import strategy_for
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import (
+    NO_TIMESTAMP,
     Catalog,
     QueryDeclaration,
     RelationDeclaration,
@@ -25,6 +27,7 @@ from windrow.plan.catalog import (
 from windrow.plan.jobs import Changes, Job, Member
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.physical.cut_stages import cut_into_stages
+from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.sharing.saved_group import without_members
 from windrow.plan.sharing.shared_selection import SharedSelection
@@ -73,7 +76,7 @@ class SparkJob:
         self.streams: dict[str, StreamDeclaration] = {
             name: updates_of(i, job.clock) if isinstance(i, RelationDeclaration) else i
             for name, i in self.inputs.items()
-        }
+        } or {IN_THE_PLAN: nothing_to_read(job.clock)}
         stages = cut_into_stages(plan, self.strategy)
         stays = cut_into_stages(without_members(plan), self.strategy)
         self.home: Home = open_home(
@@ -213,6 +216,12 @@ def refuse_replacing(queries: Iterable[QueryDeclaration], leaving: Collection[st
                 found="OR REPLACE",
                 remedy=f"write DROP QUERY {query.name}, and CREATE QUERY with another name",
             )
+
+
+def nothing_to_read(clock: Clock) -> StreamDeclaration:
+    """What a query over VALUES only reads: a stream that is over from the beginning, so that there
+    is one micro-batch."""
+    return StreamDeclaration(IN_THE_PLAN, Schema(()), NO_TIMESTAMP, clock)
 
 
 def need_sources(jobs: Iterable[Job], catalog: Catalog) -> None:

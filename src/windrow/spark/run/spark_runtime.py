@@ -252,7 +252,7 @@ class OnSpark:
             mine = {number: found[name] for name, number in numbers.items()}
             feed = self._feed
             if feed.live:
-                readers = {name: job.declaration for job in mine.values() for name in job.streams}
+                readers = {name: job.declaration for job in mine.values() for name in job.inputs}
                 inboxes = deliveries(self.inputs, home, readers)
                 feed = replace(feed, inboxes=inboxes, frames=self.frames)
             push = self._checkpoint.push_of(home)

@@ -19,6 +19,7 @@ from windrow.core.errors import InputError, QuarantineError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
 from windrow.object_store.object_path import path_of
+from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.source.inbox import deliveries
 from windrow.spark.source.text_spool import Spool
@@ -80,8 +81,13 @@ class Admission:
         return found if self._spec.inbox is None else [*found, Path(self._spec.inbox)]
 
     def judges(self, waiting: Sequence[Arrival | Entry]) -> bool:
-        """Whether the files are the contents of a relation; from now on its files are judged."""
+        """Whether the files are the contents of a relation; from now on its files are judged.
+
+        What a query over VALUES only reads is like contents: no more of it will come.
+        """
         spec = self._spec
+        if spec.name == IN_THE_PLAN:
+            return True
         if spec.relation is None or spec.inbox is not None or self._arrivals is None:
             return False
         if self._register is None:

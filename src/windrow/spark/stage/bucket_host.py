@@ -51,7 +51,7 @@ class Answer:
 
 class BucketHost:
     """See the module. ``final`` makes the answer explicit changes, expiries included; ``begin`` is
-    that of a query that came late."""
+    that of a query that came late; ``constants`` are its rows of VALUES, by edge."""
 
     def __init__(
         self,
@@ -61,7 +61,9 @@ class BucketHost:
         final: bool,
         strategy: Strategy = Strategy.UPA,
         begin: LateBegin = FROM_THE_START,
+        constants: Mapping[str, Delta] | None = None,
     ) -> None:
+        self._constants = dict(constants or {})
         self._edges, self._slacks = stage.inputs, dict(slacks)
         self._begin, self._final = begin, final
         self._schemas = {e.name: arrow_schema(e.schema) for e in stage.inputs}
@@ -95,7 +97,9 @@ class BucketHost:
                 concat([unpack_delta(p[edge.name], schema) for p in parts], schema).sorted()
                 for parts in _with_edge(arrived, edge.name)
             )
-            if edge.name in self._relations:
+            if self.step == 1 and edge.name in self._constants:
+                fresh = self._constants[edge.name]
+            elif edge.name in self._relations:
                 # Those of a relation that was idle happen now: a later one may rely on them.
                 fresh = replace(fresh, ts=np.maximum(fresh.ts, closed + 1))
             elif isinstance(edge.source, str):

@@ -169,7 +169,7 @@ class LevelTask:
             for job, parts in sorted(jobs.items()):
                 task = self._by_job[job]
                 with failing_alone(job):
-                    host = self._host(task, files, kept)
+                    host = self._host(task, bucket, files, kept)
                     answer = task.answer(bucket, host, parts, self.paces.get(job, ON_TIME))
                     saved.add(str(job), host.save())
                     if found := host.told_of_schedule():
@@ -229,10 +229,10 @@ class LevelTask:
         cached = CACHE.take((self.run, self.level, bucket), committed)
         return cached if cached is not None else Kept({}, files.read(committed))
 
-    def _host(self, task: StageTask, files: BucketFiles, kept: Kept) -> BucketHost:
+    def _host(self, task: StageTask, bucket: int, files: BucketFiles, kept: Kept) -> BucketHost:
         """The job's part of a bucket, loaded if it is not in memory."""
         if task.job not in kept.hosts:
-            host, known = task.new_host(), kept.contents.meta.get(str(task.job))
+            host, known = task.new_host(bucket), kept.contents.meta.get(str(task.job))
             if known is not None:
                 prefix = str(task.job)
                 segments = files.segments(kept.contents.of(prefix))

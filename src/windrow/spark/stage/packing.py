@@ -107,7 +107,7 @@ def pack_prepared(
         tuples = summariser_for(edge.summed).summarise(tuples, _wanted_groups(edge, routes))
     if edge.thinned is not None and routes.wanted is None:  # who has all here has nothing to send
         tuples = thin_out(tuples, edge.thinned)
-    return [(bucket, pack_delta(part)) for bucket, part in _by_bucket(tuples, edge, routes)]
+    return [(bucket, pack_delta(part)) for bucket, part in by_bucket(tuples, edge, routes)]
 
 
 def tell(
@@ -185,7 +185,7 @@ def _wanted_groups(edge: StageEdge, routes: Routes) -> Groups | None:
     )
 
 
-def _by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[int, Delta]]:
+def by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[int, Delta]]:
     """The tuples of each wanted bucket that gets some, in the order in which they stand."""
     buckets, wanted = routes.buckets, routes.wanted
     if not len(delta):

@@ -19,6 +19,7 @@ from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import Pace
 from windrow.spark.stage.blobs import Header
+from windrow.spark.stage.bucket_constants import constants_of
 from windrow.spark.stage.bucket_host import Answer, BucketHost
 from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.packing import Blob, Counts, add_counts, blobs, scatter, tell
@@ -89,12 +90,13 @@ class StageTask:
     strategy: Strategy = Strategy.UPA
     begin: LateBegin = FROM_THE_START
 
-    def new_host(self) -> BucketHost:
+    def new_host(self, bucket: int) -> BucketHost:
         """A bucket of this stage that has seen nothing."""
         changes = self.delivery is not None and self.delivery.final
         return BucketHost(
-            self.stage, self.slacks, final=changes, strategy=self.strategy, begin=self.begin
-        )
+            self.stage, self.slacks, final=changes, strategy=self.strategy, begin=self.begin,
+            constants=constants_of(self.stage, bucket, self.routes),
+        )  # fmt: skip
 
     def answer(self, bucket: int, host: BucketHost, parts: Parts, pace: Pace) -> Answer:
         """What a bucket says to the blobs of a micro-batch; late rows go into the quarantine."""
