@@ -14,12 +14,12 @@ from rich.table import Table
 from windrow.archive.advise.advise import Advice, Choice, WaveLayout, Workload
 from windrow.archive.advise.advise import advise as advised
 from windrow.archive.advise.grid_advice import GridWorkload
-from windrow.archive.advise.recommend import Constraints
+from windrow.archive.advise.recommend import Constraints, duration_text
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.lifetimes.partition_grid import Periods
 from windrow.archive.records import rows_of
 from windrow.cli.answers import count_of
-from windrow.cli.archive.advise_grids import advise_lifetimes, read_sample
+from windrow.cli.archive.advise_grids import advise_lifetimes, memory_note, read_sample
 from windrow.cli.archive.append import Files
 from windrow.cli.archive.create import refuse
 from windrow.cli.archive.options import AsJson, Verbose, names_of, print_json
@@ -65,6 +65,15 @@ def advise(
             help="A directory on the disk that the archive will be on.",
         ),
     ] = Path(),
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Megabytes of memory in which the system may keep the archive's files; what does "
+            "not fit is priced as read from the disk.",
+            show_default="half of the machine's",
+        ),
+    ] = None,
     expires: Annotated[
         str | None,
         typer.Option(help="With lifetimes: the column that says when a row expires; try grids."),
@@ -104,7 +113,7 @@ def advise(
             calendar = Calendar.of("days")
             periods = Periods(window * calendar.length, calendar.length, timestamps=True)
             sampled = read_sample(files, names_of(key) or [], expires, day, periods)
-            expected = GridWorkload(periods, rows or sampled.rows.num_rows, probes, scans)
+            expected = GridWorkload(periods, rows or sampled.rows.num_rows, probes, scans, memory)
             advise_lifetimes(sampled, expected, disk, as_json=as_json)
             return
         found_files = files_of(files)
@@ -117,6 +126,7 @@ def advise(
             scans,
             scan_days,
             None if columns is None else tuple(columns),
+            memory,
         )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
@@ -152,7 +162,7 @@ def _show(found: Advice, workload: Workload) -> None:
         f"{found.format.chosen.name} runs:",
         style="bold",
     )
-    for reason in (*best.reasons, found.format.reason):
+    for reason in (*best.reasons, found.format.reason, _memory(found)):
         out().print(f"  - {reason}")
     if others:
         second = others[0]
@@ -167,6 +177,16 @@ def _show(found: Advice, workload: Workload) -> None:
     out().print(table)
 
 
+def _memory(found: Advice) -> str:
+    if found.prices.cold is None:
+        return "this system cannot drop files from memory: all was measured with the files there"
+    note = memory_note(found.cold)
+    if not found.cold:
+        return note
+    warm, cold = found.prices.search, found.prices.cold.search
+    return f"{note}; a probe takes {duration_text(warm)} and {duration_text(cold)} for each run"
+
+
 def _figures(one: Choice) -> list[str]:
     m = one.measures
     space = m.transition_space.most
@@ -179,5 +199,6 @@ def _plain(found: Advice) -> dict[str, Any]:
         "recommendations": [asdict(one) for one in found.recommendations[:SHOWN]],
         "format": {"name": found.format.chosen.name, "reason": found.format.reason},
         "prices": asdict(found.prices),
+        "cold": found.cold,
         "measured": asdict(found.parameters),
     }

@@ -98,6 +98,23 @@ def grid_options(grid: Grid) -> str:
     return " ".join(given)
 
 
+def memory_note(cold: float) -> str:
+    """What was measured with files in memory, and what without.
+
+    >>> memory_note(0.0)
+    'it fits into memory: all was measured with the files there (--memory says how much there is)'
+    """
+    if not cold:
+        return (
+            "it fits into memory: all was measured with the files there "
+            "(--memory says how much there is)"
+        )
+    return (
+        f"{100 * cold:.0f} % of it does not fit into memory: such a share of probes and scans "
+        "counts as measured from the disk; the rest, and all writing, as measured in memory"
+    )
+
+
 def _show(found: GridAdvice) -> None:
     best, load = found.best, found.workload
     out().print(f"Take {best.name}: {grid_options(best)}", style="bold")
@@ -115,6 +132,7 @@ def _show(found: GridAdvice) -> None:
             f"  - the paper would take {paper} (Golab et al. 2006, 4.6), which takes "
             f"{duration_text(found.work(paper))} here"
         )
+    out().print(f"  - {memory_note(found.cold[best.name])}")
     if found.share < 1:
         rows = round(load.rows * found.share)
         out().print(f"  - measured with {count_of(rows, 'row')} per update of {load.rows:,}")
@@ -138,4 +156,5 @@ def _plain(found: GridAdvice) -> dict[str, Any]:
         "turns": [asdict(turn) for turn in found.turns],
         "paper": found.paper,
         "share": found.share,
+        "cold": found.cold,
     }
