@@ -32,7 +32,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.subscriptions.attribute_index import AttributeIndex, runs
 from windrow.subscriptions.indexes import GriddedIntervals
 from windrow.subscriptions.predicates import Kind
-from windrow.subscriptions.spans import Spans, arranged
+from windrow.subscriptions.spans import Spans, reorder_entries
 from windrow.subscriptions.values import Keys
 
 GONE, NOWHERE = -1, -2
@@ -161,7 +161,7 @@ class EntryStore:
         via = self._ways(spans, shares)
         order = self._near_each_other(via, spans)
         via, owners, since, until = (values[order] for values in (via, owners, since, until))
-        spans = [arranged(s, order) for s in spans]
+        spans = [reorder_entries(s, order) for s in spans]
         self.several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
         for column, span in zip(self.columns, spans, strict=True):
             column.append(span)

@@ -73,7 +73,7 @@ class Spans:
         )  # fmt: skip
 
 
-def arranged(spans: Spans, order: Int64s) -> Spans:
+def reorder_entries(spans: Spans, order: Int64s) -> Spans:
     """The spans of entries that are put in this order; texts have their numbers already."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
