@@ -13,6 +13,10 @@ from benchmarks.report import say, table
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+FEW_PLACES = 7
+"""Charts of at most so many places across have a tick at each, and nowhere else."""
 
 Lines = dict[str, list[tuple[float, float]]]
 """For each line its points."""
@@ -38,6 +42,10 @@ class Chart:
     up: str
     lines: Lines
     spreads: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+
+
+BARS = "\n(bars: the least and the greatest of the trials)"
+"""What a title adds where trials have spreads."""
 
 
 def extremes_text(lines: Lines, across: str) -> str:
@@ -79,9 +87,18 @@ def draw(
         values = [value for points in chart.lines.values() for _, value in points]
         if max(values) > 8 * min(values) > 0:
             panel.set_yscale("log")
+            steps = (1, 2, 5) if max(values) < 500 * min(values) else (1,)
+            panel.yaxis.set_major_locator(LogLocator(subs=steps))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))
+            panel.yaxis.set_minor_formatter(NullFormatter())
         else:
             tops = [most for spread in chart.spreads.values() for _, most in spread]
             panel.set_ylim(0, 1.1 * max([*values, *tops]))
+        places = sorted({x for points in chart.lines.values() for x, _ in points})
+        if len(places) <= FEW_PLACES:
+            panel.set_xticks(places, [f"{x:g}" for x in places])
+        if len(places) == 1:
+            panel.set_xlim(places[0] - 1, places[0] + 1)
         panel.title.set_fontsize(9)
         panel.grid(visible=True, alpha=0.3)
     sheet.suptitle(title)

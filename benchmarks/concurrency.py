@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
-from benchmarks.charts import Chart, Lines, Style, draw, show
+from benchmarks.charts import BARS, Chart, Lines, Style, draw, show
 from benchmarks.concurrency_runs import KINDS, NAMES, Run, one_time_queries
 from benchmarks.concurrency_threads import check_threads
 from benchmarks.concurrency_workload import RATE, Workload
@@ -88,12 +88,16 @@ def measure(sizes: Sequence[int], trials: int, slowness: float) -> dict[str, Res
 
 
 def _mean(runs: list[dict[str, float]]) -> dict[str, float]:
-    """Of the trials that have a value: a run may be too short for a query to come twice."""
-    return {
-        measure: fmean(values)
-        for measure in runs[0]
-        if (values := [run[measure] for run in runs if not math.isnan(run[measure])])
-    }
+    """Of the trials that have a value: a run may be too short for a query to come twice.
+
+    The least and the greatest stand beside the mean, as ``least_`` and ``most_`` of the measure.
+    """
+    found = {}
+    for measure in runs[0]:
+        if values := [run[measure] for run in runs if not math.isnan(run[measure])]:
+            found[measure] = fmean(values)
+            found[f"least_{measure}"], found[f"most_{measure}"] = min(values), max(values)
+    return found
 
 
 def lines_of(figure: Figure, results: Mapping[str, Results]) -> Lines:
@@ -103,6 +107,18 @@ def lines_of(figure: Figure, results: Mapping[str, Results]) -> Lines:
             point = float(n), means[figure.measure]
             lines.setdefault(f"{name}, t = {seconds} s", []).append(point)
     return {name: lines[name] for name in STYLES if name in lines}
+
+
+def spreads_of(figure: Figure, results: Mapping[str, Results]) -> Lines:
+    """For each point of ``lines_of`` the least and the greatest of the trials."""
+    ends = [
+        lines_of(replace(figure, measure=f"{end}_{figure.measure}"), results)
+        for end in ("least", "most")
+    ]
+    return {
+        name: [(low, high) for (_, low), (_, high) in zip(points, ends[1][name], strict=True)]
+        for name, points in ends[0].items()
+    }
 
 
 class Shapes:
@@ -240,11 +256,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     if not quick:
         charts = [
-            Chart(f"Figure {f.number}: {f.title}", "sub-windows", f.unit, lines)
+            Chart(
+                f"Figure {f.number}: {f.title}",
+                "sub-windows",
+                f.unit,
+                lines,
+                spreads_of(f, results),
+            )
             for f, lines in sheets
         ]
-        draw(charts, STYLES, TITLE, RESULTS / "concurrency.png")
-        figures = {f.number: {"title": f.title, "lines": lines} for f, lines in sheets}
+        draw(charts, STYLES, TITLE + BARS, RESULTS / "concurrency.png")
+        figures = {
+            f.number: {"title": f.title, "lines": lines, "spreads": chart.spreads}
+            for (f, lines), chart in zip(sheets, charts, strict=True)
+        }
         save(
             "concurrency",
             {

@@ -18,12 +18,17 @@ from benchmarks import (
     subscriptions,
     window_indexes_figures,
 )
-from benchmarks.charts import Chart, draw
+from benchmarks.charts import BARS, Chart, draw
 from benchmarks.report import RESULTS, say
 from benchmarks.wave_figures import FIGURES as WAVE_FIGURES
 from benchmarks.wave_figures import draw_results
 
 Results = dict[str, Any]
+
+
+def title_of(title: str, charts: list[Chart]) -> str:
+    """Results of before trials had spreads are drawn without bars."""
+    return title + BARS if any(chart.spreads for chart in charts) else title
 
 
 def redraw_concurrency(found: Results) -> None:
@@ -33,20 +38,29 @@ def redraw_concurrency(found: Results) -> None:
             "sub-windows",
             figure.unit,
             found["figures"][figure.number]["lines"],
+            found["figures"][figure.number].get("spreads", {}),
         )
         for figure in concurrency.FIGURES
     ]
-    draw(charts, concurrency.STYLES, concurrency.TITLE, RESULTS / "concurrency.png")
+    draw(
+        charts, concurrency.STYLES, title_of(concurrency.TITLE, charts), RESULTS / "concurrency.png"
+    )
 
 
 def redraw_scheduling(found: Results) -> None:
     units = {"throughput": "queries re-executed per second", "latency": "updates beyond the period"}
     charts = [
-        Chart(title, "queries", next(unit for word, unit in units.items() if word in title), lines)
+        Chart(
+            title,
+            "queries",
+            next(unit for word, unit in units.items() if word in title),
+            lines,
+            found.get("spreads", {}).get(title, {}),
+        )
         for title, lines in found["figures"].items()
     ]
     path = RESULTS / "scheduling.png"
-    draw(charts, scheduling.STYLES, scheduling.TITLE, path, columns=2)
+    draw(charts, scheduling.STYLES, title_of(scheduling.TITLE, charts), path, columns=2)
 
 
 def redraw_frequent_items(found: Results) -> None:

@@ -29,10 +29,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
-from benchmarks.charts import Chart, Lines, Style, draw, show
+from benchmarks.charts import BARS, Chart, Lines, Style, draw, show
 from benchmarks.report import RESULTS, finish, median, quick_asked, save, say
 from benchmarks.scheduling_workload import FIELDS, INTERVALS, POOL, Sources, Traffic, Workload
 from windrow.sharing.schedule import (
@@ -86,6 +86,8 @@ class Measured:
     latency: float
     tasks: int
     busy: float
+    spread: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Of several runs the least and the greatest, of throughput and of latency."""
 
 
 Results = dict[int, dict[str, dict[int, Measured]]]
@@ -154,9 +156,17 @@ def measure(sizes: Sizes, factor: float) -> Results:
                     median(r.latency for r in runs),
                     round(median(r.tasks for r in runs)),
                     median(r.busy for r in runs),
+                    {
+                        "throughput": ends_of([r.throughput for r in runs]),
+                        "latency": ends_of([r.latency for r in runs]),
+                    },
                 )
             say(f"  {rate:,} packets a second, {8 * per_group} queries: done")
     return results
+
+
+def ends_of(values: list[float]) -> tuple[float, float]:
+    return min(values), max(values)
 
 
 def shapes_of(results: Results) -> dict[str, bool]:
@@ -205,18 +215,22 @@ def shapes_of(results: Results) -> dict[str, bool]:
 def charts_of(results: Results) -> list[Chart]:
     charts = []
     for rate, first in zip(RATES, (7, 9), strict=True):
-        for offset, (title, unit, field) in enumerate(
+        for offset, (title, unit, of) in enumerate(
             (
                 ("throughput", "queries re-executed per second", "throughput"),
                 ("mean latency", "updates beyond the period", "latency"),
             )
         ):
             lines: Lines = {
-                name: [(float(n), getattr(m, field)) for n, m in by_size.items()]
+                name: [(float(n), getattr(m, of)) for n, m in by_size.items()]
+                for name, by_size in results[rate].items()
+            }
+            spreads = {
+                name: [m.spread[of] for m in by_size.values()]
                 for name, by_size in results[rate].items()
             }
             name = f"Figure 8.{first + offset}: {title}, {rate:,} tuples a second"
-            charts.append(Chart(name, "queries", unit, lines))
+            charts.append(Chart(name, "queries", unit, lines, spreads))
     return charts
 
 
@@ -249,7 +263,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         + ", ".join(f"{ratio:.2f} at {rate:,}" for rate, ratio in ratios.items())
     )
     if not quick:
-        draw(charts, STYLES, TITLE, RESULTS / "scheduling.png", columns=2)
+        draw(charts, STYLES, TITLE + BARS, RESULTS / "scheduling.png", columns=2)
         save(
             "scheduling",
             {
@@ -258,6 +272,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 "virtual_seconds_of_a_run": sizes.seconds,
                 "trials": sizes.trials,
                 "figures": {chart.title: chart.lines for chart in charts},
+                "spreads": {chart.title: chart.spreads for chart in charts},
                 "tasks": tasks,
                 "shapes": shapes,
                 "ratios": {str(rate): ratio for rate, ratio in ratios.items()},

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Bools, Int64s, string_parts, validity
+from windrow.columns.arrays import Int64s, string_parts, validity
 from windrow.columns.growable import Growable
 from windrow.columns.interner import StringTable
-from windrow.columns.kernels import flags, flags_out, grid, inline, ints, kernel, void
+from windrow.columns.kernels import flags, grid, inline, int64, ints, ints_out, kernel
 from windrow.core.thresholds import Threshold
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.indexes import GriddedIntervals, IntervalIndex, UnitIntervals
@@ -31,8 +31,9 @@ FIRST_CODES = Threshold(1024, least=1)
 class AttributeIndex:
     """``first`` and ``count`` say, per entry, which spans are its own.
 
-    A ``count`` of -1 is no condition. ``reached`` is the entry of each id in the index. ``rough``
-    says whether some span is told by its words only.
+    A ``count`` of -1 is no condition. An entry with one span has its ends a second time, where they
+    are found at once; any other has there what no key is in. ``reached`` is the entry of each id
+    in the index. ``rough`` says whether some span is told by its words only.
     """
 
     def __init__(self, name: str, kind: Kind) -> None:
@@ -43,6 +44,7 @@ class AttributeIndex:
         )
         self.first, self.count = Growable(np.int64), Growable(np.int64)
         self.lo, self.hi = Growable(np.int64), Growable(np.int64)
+        self._only = Growable(np.int64, 2)
         self.rough = False
         width = words_of(kind)
         self._words = [Growable(np.int64, width) for _ in range(2)] if width else []
@@ -51,8 +53,8 @@ class AttributeIndex:
 
     @property
     def nbytes(self) -> int:
-        parts = (self.first, self.count, self.lo, self.hi, self.reached, *self._words)
-        return self.index.nbytes + sum(p.view.nbytes for p in parts)
+        parts = (self.first, self.count, self.lo, self.hi, self._only, self.reached)
+        return self.index.nbytes + sum(p.view.nbytes for p in (*parts, *self._words))
 
     def encode(self, spans: Spans) -> Spans:
         """The spans over keys: texts get their numbers, known ones or new."""
@@ -92,8 +94,12 @@ class AttributeIndex:
     def append(self, spans: Spans) -> None:
         """Keep what further entries ask."""
         count = np.bincount(spans.entry, minlength=len(spans.constrained))
-        first = np.cumsum(count) - count + self.lo.next
-        self.first.append(first)
+        own = np.cumsum(count) - count
+        self.first.append(own + self.lo.next)
+        only = np.tile(np.array([FAR, NEAR]), (len(count), 1))
+        single = count == 1
+        only[single, 0], only[single, 1] = spans.lo[own[single]], spans.hi[own[single]]
+        self._only.append(only)
         self.count.append(np.where(spans.constrained, count, -1))
         self.lo.append(spans.lo)
         self.hi.append(spans.hi)
@@ -144,15 +150,14 @@ class AttributeIndex:
         known, valid = codes >= 0, validity(column)
         return Keys(codes, known if valid is None else known & valid)
 
-    def check(self, rows: Int64s, entries: Int64s, asked: Keys, kept: Bools) -> None:
-        """Clear ``kept`` where the row's value is not what the entry asks for here."""
+    def check(self, rows: Int64s, entries: Int64s, asked: Keys) -> int:
+        """Move the pairs to the front whose row has what the entry asks for here; how many."""
         known = np.ones(len(asked), np.bool_) if asked.valid is None else asked.valid
         spans = self.first.view, self.count.view, self.lo.view, self.hi.view
         if self.rough:
             words = (w.view for w in self._words)
-            _within_words(rows, entries, asked.keys, asked.words, known, *spans, *words, kept)
-        else:
-            _within(rows, entries, asked.keys, known, *spans, kept)
+            return int(_within_words(rows, entries, asked.keys, asked.words, known, *spans, *words))
+        return int(_within(rows, entries, asked.keys, known, self._only.view, *spans))
 
     def search(self, asked: Keys) -> tuple[Int64s, Int64s]:
         """Pairs of a row and an entry that is reached here, in order of rows."""
@@ -176,41 +181,47 @@ def runs(first: Int64s, count: Int64s) -> Int64s:
     return runs
 
 
-@kernel(void, ints, ints, ints, flags, ints, ints, ints, ints, flags_out)
-def _within(
-    rows: Any, entries: Any, keys: Any, valid: Any, first: Any, count: Any, lo: Any, hi: Any,
-    kept: Any,
-) -> None:  # fmt: skip
-    """Clear ``kept`` where the row's key is in none of the entry's spans on this attribute.
+@inline
+def _in_spans(key: int, known: bool, first: int, count: int, lo: Any, hi: Any) -> Any:
+    """Whether a key is in one of the spans ``first .. first + count - 1``.
 
-    The spans of entry ``e`` are ``first[e] .. first[e] + count[e] - 1``, in order and apart, so
-    the last one that begins at or before the key is the only candidate; a negative ``count`` is
-    no condition. One span, the usual number, is compared without a branch: whether a key is
-    inside is what no processor can predict.
+    They are in order and apart, so the last one that begins at or before the key is the only
+    candidate; a negative ``count`` is no condition.
     """
+    below, above = first, first + count
+    while below < above:
+        middle = (below + above) >> 1
+        if lo[middle] <= key:
+            below = middle + 1
+        else:
+            above = middle
+    at = below - 1
+    return count < 0 or (known and at >= first and key <= hi[at])
+
+
+@kernel(int64, ints_out, ints_out, ints, flags, grid, ints, ints, ints, ints)
+def _within(
+    rows: Any, entries: Any, keys: Any, valid: Any, only: Any, first: Any, count: Any, lo: Any,
+    hi: Any,
+) -> int:  # fmt: skip
+    """Keep the pairs whose row has a key in one of the entry's spans on this attribute.
+
+    They are moved to the front, in their order; the answer is how many they are. Most entries
+    have one span. It lies by itself in ``only``, both ends in one line of the cache, and is
+    compared without a branch: whether a key is inside is what no processor can predict. Others
+    have there what no key is in, and are looked up.
+    """
+    kept = 0
     for i in range(len(rows)):
-        n = count[entries[i]]
-        row = rows[i]
-        low = first[entries[i]]
-        if n == 1:
-            key = keys[row]
-            kept[i] &= valid[row] & (lo[low] <= key) & (key <= hi[low])
-            continue
-        if n < 0 or not kept[i]:
-            continue
-        if not valid[row]:
-            kept[i] = False
-            continue
-        key = keys[row]
-        below, above = low, low + n
-        while below < above:
-            middle = (below + above) >> 1
-            if lo[middle] <= key:
-                below = middle + 1
-            else:
-                above = middle
-        at = below - 1
-        kept[i] = at >= low and key <= hi[at]
+        row, entry = rows[i], entries[i]
+        low, high, key = only[entry, 0], only[entry, 1], keys[row]
+        met = valid[row] & (low <= key) & (key <= high)
+        if low > high:
+            met = _in_spans(key, valid[row], first[entry], count[entry], lo, hi)
+        rows[kept] = row
+        entries[kept] = entry
+        kept += met
+    return kept
 
 
 @inline
@@ -225,21 +236,16 @@ def _order(key: int, words: Any, row: int, other: int, others: Any, at: int) -> 
     return order
 
 
-@kernel(void, ints, ints, ints, grid, flags, ints, ints, ints, ints, grid, grid, flags_out)
+@kernel(int64, ints_out, ints_out, ints, grid, flags, ints, ints, ints, ints, grid, grid)
 def _within_words(
     rows: Any, entries: Any, keys: Any, words: Any, valid: Any, first: Any, count: Any,
-    lo: Any, hi: Any, low_words: Any, high_words: Any, kept: Any,
-) -> None:  # fmt: skip
+    lo: Any, hi: Any, low_words: Any, high_words: Any,
+) -> int:  # fmt: skip
     """As ``_within``, where values with one key are told apart by their words."""
+    kept = 0
     for i in range(len(rows)):
-        n = count[entries[i]]
-        if n < 0 or not kept[i]:
-            continue
-        row = rows[i]
-        if not valid[row]:
-            kept[i] = False
-            continue
-        key, low = keys[row], first[entries[i]]
+        row, entry = rows[i], entries[i]
+        n, key, low = count[entry], keys[row], first[entry]
         below, above = low, low + n
         while below < above:
             middle = (below + above) >> 1
@@ -248,4 +254,9 @@ def _within_words(
             else:
                 above = middle
         at = below - 1
-        kept[i] = at >= low and _order(key, words, row, hi[at], high_words, at) <= 0
+        inside = at >= low and _order(key, words, row, hi[at], high_words, at) <= 0
+        if n < 0 or (valid[row] and inside):
+            rows[kept] = row
+            entries[kept] = entry
+            kept += 1
+    return kept

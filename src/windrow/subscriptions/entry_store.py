@@ -32,7 +32,7 @@ from windrow.core.time import BEGINNING, FOREVER
 from windrow.subscriptions.attribute_index import AttributeIndex, runs
 from windrow.subscriptions.indexes import GriddedIntervals
 from windrow.subscriptions.predicates import Kind
-from windrow.subscriptions.spans import Spans
+from windrow.subscriptions.spans import Spans, reorder_entries
 from windrow.subscriptions.values import Keys
 
 GONE, NOWHERE = -1, -2
@@ -150,11 +150,18 @@ class EntryStore:
     def insert(
         self, owners: Int64s, since: Int64s, until: Int64s, asked: Sequence[Spans]
     ) -> Int64s:
-        """Keep entries and put each into one index; their numbers."""
+        """Keep entries and put each into one index; their numbers.
+
+        Those that one row is likely to find get numbers next to each other, so that what has to be
+        checked of them is in few lines of the cache.
+        """
         count, base = len(owners), self.owner.next
         spans = [c.encode(s) for c, s in zip(self.columns, asked, strict=True)]
         shares = np.array([c.shares(s) for c, s in zip(self.columns, spans, strict=True)])
         via = self._ways(spans, shares)
+        order = self._near_each_other(via, spans)
+        via, owners, since, until = (values[order] for values in (via, owners, since, until))
+        spans = [reorder_entries(s, order) for s in spans]
         self.several |= bool((np.isfinite(shares).sum(axis=0) > 1).any())
         for column, span in zip(self.columns, spans, strict=True):
             column.append(span)
@@ -176,7 +183,22 @@ class EntryStore:
         self.live += count
         self.latest = max(self.latest, int(since.max(initial=BEGINNING)))
         self.earliest = min(self.earliest, int(until.min(initial=FOREVER)))
-        return np.arange(base, base + count)
+        numbers = np.empty(count, np.int64)
+        numbers[order] = np.arange(base, base + count)
+        return numbers
+
+    def _near_each_other(self, via: Int64s, spans: Sequence[Spans]) -> Int64s:
+        """Entries by the index that finds them, and there by where they begin."""
+        begins = np.zeros((len(spans), len(via)), np.int64)
+        for begin, span in zip(begins, spans, strict=True):
+            begin[span.entry[::-1]] = span.lo[::-1]  # of several the first
+        ways = [(number,) for number in range(len(spans))] + list(self.pairs)
+        keys = np.zeros((2, len(via)), np.int64)
+        for number, attributes in enumerate(ways):
+            mine = via == number
+            for key, attribute in zip(keys, attributes, strict=False):
+                key[mine] = begins[attribute, mine]
+        return np.lexsort((keys[1], keys[0], via))
 
     def _ways(self, spans: Sequence[Spans], shares: npt.NDArray[np.float64]) -> Int64s:
         """For each entry the index that will find it least often without being met."""
@@ -246,8 +268,8 @@ class EntryStore:
         kept, owned = self.live_entries, np.zeros(len(self.owner), np.bool_)
         owned[self.disown(np.arange(len(self._head)))] = True
         asked = [c.conditions_of(kept) for c in self.columns]
-        target.insert(owners, self.since.view[kept], self.until.view[kept], asked)
-        target.own(np.flatnonzero(owned[kept]))
+        numbers = target.insert(owners, self.since.view[kept], self.until.view[kept], asked)
+        target.own(numbers[owned[kept]])
 
 
 @kernel(void, ints, ints, ints_out, ints_out)

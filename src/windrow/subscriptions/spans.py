@@ -73,6 +73,16 @@ class Spans:
         )  # fmt: skip
 
 
+def reorder_entries(spans: Spans, order: Int64s) -> Spans:
+    """The spans of entries that are put in this order; texts have their numbers already."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    entry = place[spans.entry]
+    by = np.argsort(entry, kind="stable")
+    words = (None if w is None else w[by] for w in (spans.low_words, spans.high_words))
+    return Spans(spans.constrained[order], entry[by], spans.lo[by], spans.hi[by], None, *words)
+
+
 def ranges(low: pa.Array, high: pa.Array, low_open: Bools, high_open: Bools) -> tuple[Int64s, ...]:
     """First and last key between typed bounds, NULL for none; ``NOTHING`` if none is between."""
     return between(_at(low), _at(high), low_open, high_open, 0)

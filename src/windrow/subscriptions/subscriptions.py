@@ -33,7 +33,7 @@ from windrow.subscriptions.entry_store import EntryStore
 from windrow.subscriptions.predicates import Id, Kind
 from windrow.subscriptions.values import Keys
 
-CANDIDATE_ROWS = Threshold(1 << 11, least=1)
+CANDIDATE_ROWS = Threshold(1 << 12, least=1)
 """Rows whose candidates are looked at together if some have to be checked."""
 
 
@@ -218,11 +218,11 @@ class Subscriptions:
         """Of pairs whose condition on the attribute ``via`` holds those whose others do too."""
         if not len(rows) or not (self._store.several or self._store.inexact):
             return rows, entries
-        kept = np.ones(len(rows), np.bool_)
         for number, column in enumerate(self._store.columns):
             if number != via or self._store.inexact:
-                column.check(rows, entries, asked[number], kept)
-        return rows[kept], entries[kept]
+                kept = column.check(rows, entries, asked[number])
+                rows, entries = rows[:kept], entries[:kept]
+        return rows, entries
 
     def _counting(self, rows: Int64s, entries: Int64s, ts: Int64s | None) -> tuple[Int64s, Int64s]:
         """The pairs whose entries count at their rows' instants."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import astuple
+from dataclasses import astuple, is_dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from windrow.archive.advise import calibrate
 from windrow.archive.advise.advise import Workload, advise
 from windrow.archive.advise.calibrate import least_seconds, measure_prices
 from windrow.archive.advise.recommend import Constraints
-from windrow.archive.advise.rehearse import price_days, rehearse
+from windrow.archive.advise.rehearse import ColdPrices, Line, price_days, rehearse
 from windrow.archive.archive import Archive
 from windrow.archive.errors import ArchiveError
 from windrow.archive.runs.encoding import decode
@@ -32,9 +33,10 @@ SAMPLE = pa.table(
 )
 
 
-def flat(prices) -> list[float]:
-    values = (v if isinstance(v, tuple) else (v,) for v in astuple(prices))
-    return list(itertools.chain.from_iterable(values))
+def flat(values) -> list[float]:
+    values = astuple(values) if is_dataclass(values) else values
+    nested = [flat(v) if isinstance(v, tuple) else [v] for v in values]
+    return list(itertools.chain.from_iterable(nested))
 
 
 @pytest.mark.parametrize("key", [("src",), ("dst", "src"), ("words",)])
@@ -113,6 +115,72 @@ def test_advice_is_the_least_work_with_reasons_and_a_runner_up(tmp_path):
     assert found.recommendations[0].reasons
     assert "100 probes and 2 scans a day" in found.format.reason
     assert found.parameters.build == found.prices.publish + found.prices.write
+
+
+class Disk:
+    """A clock that stands still but for a second, or as many as wanted, after a file is dropped."""
+
+    pending = False
+
+    def __init__(self, monkeypatch, seconds: float) -> None:
+        self.now, self.seconds, self.dropped = 0.0, seconds, False
+        monkeypatch.setattr(calibrate, "evict", self.evict)
+
+    def evict(self, place) -> None:
+        assert place.name in ("one", "many")
+        self.dropped = True
+
+    def __call__(self) -> float:
+        """What is begun after files were dropped takes long; nothing else takes any time."""
+        self.now += 1e-6
+        if self.dropped:
+            self.dropped, self.pending = False, True
+        elif self.pending:
+            self.pending = False
+            self.now += self.seconds
+        return self.now
+
+
+def test_a_probe_that_reads_from_the_disk_has_a_price_of_its_own(tmp_path, monkeypatch):
+    clock = Disk(monkeypatch, seconds=2.0)
+    prices = measure_prices(SAMPLE, ("src",), ROWS // 4, tmp_path, "arrow", clock)
+    assert prices.probe + prices.search < 0.001
+    assert prices.cold.probe + prices.cold.search == pytest.approx(2.0, abs=0.001)
+    half = prices.with_cold(0.5)
+    assert half.probe + half.search == pytest.approx(1.0, abs=0.001)
+    assert half.scan.of(1, 4) == pytest.approx(1.0, abs=0.001)
+    assert prices.with_cold(0.0) is prices
+    assert (half.merge, half.write, half.space) == (prices.merge, prices.write, prices.space)
+    assert replace(prices, cold=None).with_cold(1.0) == replace(prices, cold=None)
+
+
+def test_where_runs_are_read_from_the_disk_fewer_are_recommended(tmp_path, monkeypatch):
+    """A run costs a probe a tenth of a second from the disk and next to nothing in memory, where
+    it is not worth a second of merging.
+    """
+
+    def prices_of(*args):
+        measured = measure_prices(*args)
+        cold = ColdPrices(0.0, 0.1, measured.scan)
+        return replace(measured, merge=Line(1.0, 1.0), search=1e-6, cold=cold)
+
+    monkeypatch.setattr("windrow.archive.advise.advise.measure_prices", prices_of)
+    found = {
+        memory: advise(
+            SAMPLE,
+            "src",
+            Workload(6, ROWS // 4, probes=1_000, scans=0, memory=memory),
+            tmp_path / str(memory),
+            time.perf_counter,
+        )
+        for memory in (0, 1_000_000)
+    }
+    cold, warm = (found[memory].recommendations[0] for memory in found)
+    assert (found[0].cold, found[1_000_000].cold) == (1.0, 0.0)
+    assert (cold.n, cold.technique) == (1, "packed shadow")
+    assert cold.measures.probe == pytest.approx(0.1, rel=0.01)
+    assert (warm.n > 1, warm.technique) == (True, "in-place")
+    assert warm.measures.probe < 0.01
 
 
 def test_a_sample_that_is_too_small_is_refused(tmp_path):

@@ -60,6 +60,21 @@ def test_an_update_that_takes_long_puts_its_grid_behind(tmp_path, monkeypatch):
     assert found.costs["NoRebuild2x2"].update == pytest.approx(41)
 
 
+def test_an_index_that_does_not_fit_into_memory_is_probed_from_the_disk(tmp_path, monkeypatch):
+    evicted, ticks = [], count()
+    for name in ("calibrate", "grid_advice"):
+        monkeypatch.setattr(f"windrow.archive.advise.{name}.evict", evicted.append)
+    found = advised(tmp_path, lambda: float(next(ticks)), probes=1.0, memory=0.0)
+    assert set(evicted) == {tmp_path / name for name in found.costs}
+    assert set(found.cold.values()) == {1.0}
+    # A probe in memory is a hundredth of a tick here; one from the disk is a tick by itself.
+    assert {(c.update, c.probe, c.scan) for c in found.costs.values()} == {(1.0, 1.0, 1.0)}
+    evicted.clear()
+    warm = advised(tmp_path / "warm", lambda: float(next(ticks)), probes=1.0, memory=1e6)
+    assert not evicted
+    assert set(warm.cold.values()) == {0.0}
+
+
 def test_what_fills_an_index_is_not_synced_and_what_is_measured_is(tmp_path, monkeypatch):
     synced, real = [], grid_advice.Disk.sync
 

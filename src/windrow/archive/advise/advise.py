@@ -2,7 +2,8 @@
 
 ``calibrate`` times the archive's own operations with the sample, in both run formats;
 ``choose`` rehearses every layout's days on paper and adds up what they would cost. Time is
-told by the ``timer`` that is given.
+told by the ``timer`` that is given. Where the window is larger than the memory that its pages may
+take, a share of what queries read comes from the disk, and is priced as measured with a cold cache.
 
 ``recommend`` reads the paper's figures as the paper does, which prefers few constituents for their
 own sake. Where every seek and every sync has its measured price, fewer constituents have no merit
@@ -23,6 +24,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.archive.advise.calibrate import Timer, measure_prices
+from windrow.archive.advise.cold_cache import cold_share, usual_memory
 from windrow.archive.advise.parameters import Measures, Parameters, UpdateTechnique
 from windrow.archive.advise.recommend import (
     Constraints,
@@ -101,6 +103,8 @@ def choose_format(
 
 
 FEWEST = 1_000
+RUNS = 4
+"""A handful: the runs of a window before a layout is chosen."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,8 @@ class Workload:
     """What is expected of the archive. Rows, probes and scans are those of a day.
 
     A scan reads the newest ``scan_days`` days, or the whole window, and of them ``scan_columns``,
-    or all columns; it is taken to look at every value that it reads.
+    or all columns; it is taken to look at every value that it reads. ``memory`` is in megabytes:
+    what the system may keep the archive's pages in, None for half of what the machine has.
     """
 
     window: int
@@ -117,19 +122,22 @@ class Workload:
     scans: float
     scan_days: int | None = None
     scan_columns: tuple[str, ...] | None = None
+    memory: float | None = None
 
 
 @dataclass(frozen=True)
 class Advice:
     """The best layouts, best first; the run format; and the prices that they follow from.
 
-    ``parameters`` are the prices as the paper's model has them.
+    ``parameters`` are the prices as the paper's model has them, ``prices`` are as measured, and
+    ``cold`` is the share of what queries read that was taken to come from the disk.
     """
 
     recommendations: tuple[Choice, ...]
     format: FormatChoice
     prices: Prices
     parameters: Parameters
+    cold: float
 
 
 def advise(
@@ -162,9 +170,11 @@ def advise(
         )
         for form in forms
     }
-    arrow, parquet = (_cost(form, prices_of[form], workload) for form in forms)
+    cold = {form: _cold_share(prices_of[form], workload) for form in forms}
+    arrow, parquet = (_cost(f, prices_of[f].with_cold(cold[f]), workload) for f in forms)
     choice = choose_format(arrow, parquet, probes=workload.probes, scans=workload.scans)
-    prices = prices_of["arrow" if choice.chosen is arrow else "parquet"]
+    form = forms[0] if choice.chosen is arrow else forms[1]
+    prices = prices_of[form].with_cold(cold[form])
     parameters = _parameters(prices, workload)
     found = choose(
         workload.window,
@@ -174,12 +184,20 @@ def advise(
         workload.scan_days,
         progress,
     )
-    return Advice(tuple(found), choice, prices, parameters)
+    return Advice(tuple(found), choice, prices_of[form], parameters, cold[form])
+
+
+def _cold_share(prices: Prices, workload: Workload) -> float:
+    """How much of a window that is packed into a handful of runs does not fit into memory."""
+    if prices.cold is None:
+        return 0.0
+    memory = usual_memory() if workload.memory is None else workload.memory
+    return cold_share(prices.space.of(min(workload.window, RUNS), workload.window), memory)
 
 
 def _cost(form: Format, prices: Prices, workload: Workload) -> FormatCost:
     """A format by itself: a handful of packed runs."""
-    runs = min(workload.window, 4)
+    runs = min(workload.window, RUNS)
     days = workload.scan_days or workload.window
     return FormatCost(
         form,

@@ -3,11 +3,12 @@
 Each operation is done by the code that an archive does it with, in a directory made for this, at
 two sizes: a line through both gives what it costs each time and what it costs for a day of data. A
 measurement is repeated and the least is taken: what else the machine does only ever adds.
+Probes and scans are timed twice: with the files in memory, and with nothing of them there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.archive.advise.rehearse import Line, Prices
+from windrow.archive.advise.cold_cache import can_evict, evict
+from windrow.archive.advise.rehearse import ColdPrices, Line, Prices
 from windrow.archive.archive import Archive
 from windrow.archive.format.disk import Disk
 from windrow.archive.format.layout import Layout
@@ -33,6 +35,8 @@ DAYS = 4
 PROBES = 100
 TIMES, ENOUGH = 5, 1.0
 """How often something is measured; after so many seconds in all that is enough."""
+COLD_KEYS, COLD_TIMES = 6, 3
+"""Keys that are looked up with nothing in memory, and how often each is."""
 MEGA = 1e6
 PAGE = 4096
 Timer = Callable[[], float]
@@ -160,16 +164,58 @@ def _query_prices(
             least_seconds(partial(scan_pages, r, None, columns), timer) for r in (one, many)
         )
         some = least_seconds(partial(scan_pages, one, DAYS, columns), timer)
+        cold = _cold_prices(
+            {directory / "one": one, directory / "many": many}, keys, timer, scale, columns
+        )
         consume = least_seconds(partial(_add_up, one.scan(columns=columns)), timer, _without_memory)
     search = max((probes - probe) / (DAYS - 1), 1e-9)
-    each = max((scans - scan) / (DAYS - 1), 0.0)
+    line = _scan_line(scan, scans, scale)
     return {
         "probe": max(probe - search, 0.0),
         "search": search,
-        "scan": Line(each, max(scan - each, 1e-9) / DAYS * scale),
-        "sieve": max(some - each, 1e-9) / DAYS * scale,
+        "scan": line,
+        "sieve": max(some - line.fixed, 1e-9) / DAYS * scale,
         "consume": consume / DAYS * scale,
+        "cold": cold,
     }
+
+
+def _scan_line(one: float, many: float, scale: float) -> Line:
+    """From scans of one run and of as many as there are days."""
+    each = max((many - one) / (DAYS - 1), 0.0)
+    return Line(each, max(one - each, 1e-9) / DAYS * scale)
+
+
+def _cold_prices(
+    readers: Mapping[Path, PinnedReader],
+    keys: Sequence[Any],
+    timer: Timer,
+    scale: float,
+    columns: Sequence[str] | None,
+) -> ColdPrices | None:
+    """The same of files that are not in memory; None where they cannot be dropped from it."""
+    if not can_evict():
+        return None
+    probe, probes = (cold_probe(reader, keys, place, timer) for place, reader in readers.items())
+    scan, scans = (
+        least_seconds(partial(scan_pages, reader, None, columns), timer, partial(evict, place))
+        for place, reader in readers.items()
+    )
+    search = max((probes - probe) / (DAYS - 1), 1e-9)
+    return ColdPrices(max(probe - search, 0.0), search, _scan_line(scan, scans, scale))
+
+
+def cold_probe(reader: PinnedReader, keys: Sequence[Any], place: Path, timer: Timer) -> float:
+    """Seconds of a probe that finds nothing in memory: for some keys the least, of these the mean.
+
+    The least, because a probe is a dozen reads of a page, and what else uses the disk at the time
+    makes them ten times as slow, and never faster.
+    """
+    some = keys[:: max(len(keys) // COLD_KEYS, 1)][:COLD_KEYS]
+    return fmean(
+        least_seconds(partial(reader.probe, key), timer, partial(evict, place), COLD_TIMES)
+        for key in some
+    )
 
 
 def sample_keys(sample: pa.Table, key: Sequence[str]) -> list[Any]:
@@ -212,12 +258,15 @@ def _without_memory() -> None:
 
 
 def least_seconds(
-    work: Callable[[], Any], timer: Timer, before: Callable[[], None] = lambda: None
+    work: Callable[[], Any],
+    timer: Timer,
+    before: Callable[[], None] = lambda: None,
+    most: int = TIMES,
 ) -> float:
     """The shortest of several times, after one that is not counted; ``before`` never is."""
     work()
     times: list[float] = []
-    while len(times) < TIMES and sum(times) < ENOUGH:
+    while len(times) < most and sum(times) < ENOUGH:
         before()
         began = timer()
         work()

@@ -4,7 +4,8 @@ Nothing is modelled. Each candidate is made, filled for as long as a record can 
 waiting for the disk, and then updated, probed and scanned for a while, files synced. What that
 takes is added up with the queries that are expected between two updates. The paper's advice
 (`lessons`) is told beside it: its reasons are those of a disk where adding to a sub-index means
-reading and writing it, and here a run is added.
+reading and writing it, and here a run is added. Where an index is larger than the memory that its
+pages may take, queries are measured with a cold cache too, and its share of them counts as that.
 
 Cost: each of the candidates takes in the sample ``PERIODS`` times over, at most ``MOST_ROWS`` rows
 in all; some seconds each.
@@ -27,7 +28,14 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.advise.advise import ALIKE, FEWEST
-from windrow.archive.advise.calibrate import Timer, probe_keys, sample_keys, scan_pages
+from windrow.archive.advise.calibrate import (
+    Timer,
+    cold_probe,
+    probe_keys,
+    sample_keys,
+    scan_pages,
+)
+from windrow.archive.advise.cold_cache import MEGA, can_evict, cold_share, evict, usual_memory
 from windrow.archive.errors import ArchiveError
 from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
@@ -131,6 +139,9 @@ CANDIDATES = (
 class GridWorkload:
     """What is expected of an index: its periods, and between two updates so much.
 
+    ``memory`` is in megabytes: what the system may keep the index's pages in, None for half of
+    what the machine has.
+
     >>> GridWorkload(Periods(longest=60, interval=10), rows=500_000, probes=1_000).periods.count
     6
     """
@@ -139,6 +150,7 @@ class GridWorkload:
     rows: int
     probes: float
     scans: float = 0.0
+    memory: float | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +158,8 @@ class GridAdvice:
     """What each grid took, the least work first; from how many probes on which is the best.
 
     ``paper`` is the grid of section 4.6 for such a window and so many queries, ``share`` the part
-    of the rows with which all was measured.
+    of the rows with which all was measured, ``cold`` for each grid the share of what queries read
+    that was taken to come from the disk.
     """
 
     costs: dict[str, Costs]
@@ -154,6 +167,7 @@ class GridAdvice:
     turns: tuple[Turn, ...]
     paper: str
     share: float
+    cold: dict[str, float]
     workload: GridWorkload
 
     @property
@@ -198,11 +212,11 @@ def advise_grid(
         if max(grid.insertions, grid.expiries) <= min(PERIODS.value, workload.periods.count)
     ]
     share = min(1.0, MOST_ROWS.value / (workload.rows * workload.periods.count))
-    found = {}
+    found, cold = {}, {}
     for before, grid in enumerate(grids):
         progress(grid, before)
         rehearsal = _Rehearsal(sample, key, lives, workload, share)
-        found[grid.name] = rehearsal.measure(grid, directory / grid.name, timer)
+        found[grid.name], cold[grid.name] = rehearsal.measure(grid, directory / grid.name, timer)
     by_name = {grid.name: grid for grid in grids}
     works = {n: c.per_update(workload.probes, workload.scans) for n, c in found.items()}
     order = sorted(works, key=lambda name: works[name])
@@ -217,6 +231,7 @@ def advise_grid(
         best_by_queries(found, per_probe),
         paper_grid(found, workload).name,
         share,
+        cold,
         workload,
     )
 
@@ -253,9 +268,12 @@ class _Rehearsal:
         self._lives = np.clip(lives, 1, life.longest)
         self._rows = max(1, round(workload.rows * share))
         self._fill = max(1, round(self._rows * life.count / self._updates))
+        self._memory = usual_memory() if workload.memory is None else workload.memory
+        self._share = share
         self._next = 0
 
-    def measure(self, grid: Grid, place: Path, timer: Timer) -> Costs:
+    def measure(self, grid: Grid, place: Path, timer: Timer) -> tuple[Costs, float]:
+        """What the grid takes, and which share of its queries is taken to read from the disk."""
         disk, periods = UnsyncedDisk(place), self._periods
         index = LifetimeIndex.create(
             disk,
@@ -285,7 +303,20 @@ class _Rehearsal:
                 begun = timer()
                 scan_pages(reader, None, None)
                 scans.append(timer() - begun)
-        return Costs(fmean(updates), min(probes), min(scans), float(index.stat().bytes))
+        stored = float(index.stat().bytes)
+        warm = Costs(fmean(updates), min(probes), min(scans), stored)
+        share = cold_share(stored / self._share / MEGA, self._memory) if can_evict() else 0.0
+        if not share:
+            return warm, share
+        with index.reader() as reader:
+            probe = cold_probe(reader, keys, place, timer)
+            evict(place)
+            begun = timer()
+            scan_pages(reader, None, None)
+            scan = timer() - begun
+        probe = (1 - share) * warm.probe + share * max(probe, warm.probe)
+        scan = (1 - share) * warm.scan + share * max(scan, warm.scan)
+        return Costs(warm.update, probe, scan, stored), share
 
     def _instants(self) -> Iterator[int]:
         return (self._periods.last(number) for number in count(1))

@@ -196,8 +196,19 @@ class Line:
 
 
 @dataclass(frozen=True)
+class ColdPrices:
+    """Seconds of probes and scans that find nothing in memory, as those of ``Prices``."""
+
+    probe: float
+    search: float
+    scan: Line
+
+
+@dataclass(frozen=True)
 class Prices:
     """Seconds, and megabytes. ``write`` is what a new day costs by itself.
+
+    What is written and merged was in memory just before; queries may have to go to the disk.
 
     Every operation has a fixed price, which the paper's model has not: files to be created and
     synced, a manifest to be published. Where days are small it is most of what there is to pay.
@@ -218,6 +229,25 @@ class Prices:
     """For each day that a scan hands over: to decode its values and to add up what are numbers."""
     space: Line
     """Megabytes of each run (its dictionaries and its directory), and of each day in it."""
+    cold: ColdPrices | None = None
+    """None where nothing can be dropped from memory, so that it could not be measured."""
+
+    def with_cold(self, share: float) -> Prices:
+        """These prices if such a share of what queries read comes from the disk."""
+        cold = self.cold
+        if cold is None or share == 0:
+            return self
+
+        def mean(warm: float, from_disk: float) -> float:
+            return (1 - share) * warm + share * max(from_disk, warm)
+
+        return replace(
+            self,
+            probe=mean(self.probe, cold.probe),
+            search=mean(self.search, cold.search),
+            scan=Line(mean(self.scan.fixed, cold.scan.fixed), mean(self.scan.day, cold.scan.day)),
+            sieve=self.sieve + share * max(cold.scan.day - self.scan.day, 0.0),
+        )
 
     def seconds_of(self, work: Work) -> float:
         return (

@@ -70,6 +70,15 @@ def advise(
             help="A directory on the disk that the archive will be on.",
         ),
     ] = Path(),
+    memory: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Megabytes of memory in which the system may keep the archive's files; what does "
+            "not fit is priced as read from the disk.",
+            show_default="half of the machine's",
+        ),
+    ] = None,
     expires: Annotated[
         str | None,
         typer.Option(help="With lifetimes: the column that says when a row expires; try grids."),
@@ -109,7 +118,7 @@ def advise(
             calendar = Calendar.of("days")
             periods = Periods(window * calendar.length, calendar.length, timestamps=True)
             sampled = read_sample(files, names_of(key) or [], expires, day, periods)
-            expected = GridWorkload(periods, rows or sampled.rows.num_rows, probes, scans)
+            expected = GridWorkload(periods, rows or sampled.rows.num_rows, probes, scans, memory)
             advise_lifetimes(sampled, expected, disk, as_json=as_json)
             return
         found_files = files_of(files)
@@ -122,6 +131,7 @@ def advise(
             scans,
             scan_days,
             None if columns is None else tuple(columns),
+            memory,
         )
         with (
             tempfile.TemporaryDirectory(prefix="windrow-advise-", dir=disk) as directory,
@@ -157,7 +167,7 @@ def _show(found: Advice, workload: Workload) -> None:
         f"{found.format.chosen.name} runs:",
         style="bold",
     )
-    for reason in (*best.reasons, found.format.reason):
+    for reason in (*best.reasons, found.format.reason, _memory(found)):
         out().print(f"  - {reason}")
     if others:
         second = others[0]
@@ -172,6 +182,16 @@ def _show(found: Advice, workload: Workload) -> None:
     out().print(table)
 
 
+def _memory(found: Advice) -> str:
+    if found.prices.cold is None:
+        return "this system cannot drop files from memory: all was measured with the files there"
+    note = memory_note(found.cold)
+    if not found.cold:
+        return note
+    warm, cold = found.prices.search, found.prices.cold.search
+    return f"{note}; a probe takes {duration_text(warm)} and {duration_text(cold)} for each run"
+
+
 def _figures(one: Choice) -> list[str]:
     m = one.measures
     space = m.transition_space.most
@@ -184,6 +204,7 @@ def _plain(found: Advice) -> dict[str, Any]:
         "recommendations": [asdict(one) for one in found.recommendations[:SHOWN]],
         "format": {"name": found.format.chosen.name, "reason": found.format.reason},
         "prices": asdict(found.prices),
+        "cold": found.cold,
         "measured": asdict(found.parameters),
     }
 
@@ -261,6 +282,23 @@ def grid_options(grid: Grid) -> str:
     return " ".join(given)
 
 
+def memory_note(cold: float) -> str:
+    """What was measured with files in memory, and what without.
+
+    >>> memory_note(0.0)
+    'it fits into memory: all was measured with the files there (--memory says how much there is)'
+    """
+    if not cold:
+        return (
+            "it fits into memory: all was measured with the files there "
+            "(--memory says how much there is)"
+        )
+    return (
+        f"{100 * cold:.0f} % of it does not fit into memory: such a share of probes and scans "
+        "counts as measured from the disk; the rest, and all writing, as measured in memory"
+    )
+
+
 def _show_grids(found: GridAdvice) -> None:
     best, load = found.best, found.workload
     out().print(f"Take {best.name}: {grid_options(best)}", style="bold")
@@ -278,6 +316,7 @@ def _show_grids(found: GridAdvice) -> None:
             f"  - the paper would take {paper} (Golab et al. 2006, 4.6), which takes "
             f"{duration_text(found.work(paper))} here"
         )
+    out().print(f"  - {memory_note(found.cold[best.name])}")
     if found.share < 1:
         rows = round(load.rows * found.share)
         out().print(f"  - measured with {count_of(rows, 'row')} per update of {load.rows:,}")
@@ -301,4 +340,5 @@ def _plain_grids(found: GridAdvice) -> dict[str, Any]:
         "turns": [asdict(turn) for turn in found.turns],
         "paper": found.paper,
         "share": found.share,
+        "cold": found.cold,
     }

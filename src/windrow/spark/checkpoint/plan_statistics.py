@@ -3,6 +3,11 @@
 Which state there is follows from the plans. So a checkpoint keeps what its first run saw, and every
 later run plans with that, whatever the streams have become; one that was begun without figures
 goes on without. New figures come with a new checkpoint.
+
+What does not decide which state there is follows the streams: the order of an n-way join is chosen
+anew from what each bucket has seen, whenever about a window's worth of tuples has come, and is
+saved with the state (``windrow.operators.multi_join``). So a run that goes on probes in the order
+that was observed last, whatever the figures here say.
 """
 
 from __future__ import annotations
