@@ -15,18 +15,23 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.value_types import PLAIN_TYPES
 from windrow.plan.expressions import Column, Expression, Named
 from windrow.plan.nodes.base import STRICT, Unary
-from windrow.plan.nodes.relational import OrderKey
+from windrow.plan.nodes.relational import OrderKey, Reading
 from windrow.plan.nodes.routed import MEMBER
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import GroupSchedule
 
 COUNTERS = "COUNTERS"
+RANKS = "RANKS"
+SKETCHES = "SKETCHES"
+BY_VALUE = frozenset({COUNTERS, RANKS, SKETCHES})
+"""What takes values in one by one; senders count these, whatever becomes of them."""
 
 
 @dataclass(frozen=True)
 class KeptContent:
     """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it, or
-    ``COUNTERS``, how often each value occurs.
+    ``COUNTERS``, how often each value occurs, or in their place values at known ``RANKS`` or a
+    sketch of the set of values (``SKETCHES``).
 
     Every interval knows how many tuples it is of, so ``COUNT(*)`` is not listed.
     """
@@ -54,7 +59,8 @@ class SharedAggregate:
     """An aggregate as it is read: from the synopses ``added`` less those ``subtracted`` (SS4).
 
     Adding minima and maxima means to take the least and the greatest. The numbers are places in
-    ``SharedGroupBy.synopses``. ``parameter`` is the p of QUANTILE.
+    ``SharedGroupBy.synopses``. ``parameter`` is the p of QUANTILE. Of one that is APPROXIMATE the
+    estimate or an end of its bounds is read.
     """
 
     function: str
@@ -63,6 +69,7 @@ class SharedAggregate:
     added: tuple[int, ...]
     subtracted: tuple[int, ...] = ()
     parameter: float | None = None
+    reading: Reading = Reading.EXACT
 
 
 @dataclass(frozen=True)
@@ -137,9 +144,9 @@ class SharedGroupBy(Unary):
 
     @cached_property
     def counted_arguments(self) -> tuple[Expression, ...]:
-        """Those of which the values are counted, each once."""
+        """Those whose values are taken in one by one, each once."""
         contents = (c for store in self.synopses for c in store.contents)
-        return tuple(dict.fromkeys(c.argument for c in contents if c.function == COUNTERS))
+        return tuple(dict.fromkeys(c.argument for c in contents if c.function in BY_VALUE))
 
     @property
     def pattern(self) -> UpdatePattern:

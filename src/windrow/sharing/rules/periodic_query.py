@@ -61,9 +61,14 @@ class PeriodicQuery:
         """What its aggregates are computed from, each once."""
         return tuple(dict.fromkeys(c for a in self.aggregates for c in a.needs))
 
+    @property
+    def has_one_grain(self) -> bool:
+        """Whether no other s gives its answers; see ``Contents.depends_on_cut``."""
+        return any(contents.depends_on_cut for contents in self.needs)
+
     def fits(self, s: int) -> bool:
         """Whether the windows and the period are multiples of s (8.4.1)."""
-        return self.grain % s == 0
+        return self.grain == s if self.has_one_grain else self.grain % s == 0
 
     def period(self, s: int) -> int:
         """The period in updates of synopses with this s."""
