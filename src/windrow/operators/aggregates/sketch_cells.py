@@ -8,13 +8,13 @@ interval synopsis (Golab 2006, 2.3.4), and windows that end at the same instant 
 of one scan from the youngest sub-window to the oldest (CS2 of 8.3.1).
 
 Cost: an update for each value that is new to a batch; for each group and instant that is asked for,
-a merge of the sketches of its longest window, about 2 us each, and a reading for each window, 10 to
+a merge of the sketches of its longest window, about 2 us each, and a reading for each window, up to
 50 us. What was read last time is remembered, since the row that goes is what came before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Any
@@ -153,12 +153,16 @@ def scan_sketches(parts: Sequence[SketchCells], asked: AskedWindows) -> tuple[Re
     """
     codes, group = np.unique(asked.group, return_inverse=True)
     spans = [_spans(part.store, codes, group, asked) for part in parts]
-    columns = [stop for _, _, stop in spans] + [-start for _, start, _ in spans]
-    # Windows with the same end are neighbours, the shorter before the longer.
-    unique, of = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    columns = np.stack([stop for _, _, stop in spans] + [-start for _, start, _ in spans])
+    order = np.lexsort(columns[::-1])  # those with the same end together, the shorter first
+    columns = columns[:, order]
+    new = np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))[: len(order)]
+    which = np.empty(len(order), np.int64)
+    which[order] = np.cumsum(new) - 1
+    stops, starts = columns[: len(parts), new], -columns[len(parts) :, new]
     scan = _Scan(parts, [positions for positions, _, _ in spans])
-    rows = np.array(list(scan.read(unique.tolist())), np.int64).reshape(-1, READINGS)
-    return ReadSketches(rows[of.ravel()]), scan.merged
+    rows = np.array(scan.read(starts, stops), np.int64).reshape(-1, READINGS)
+    return ReadSketches(rows[which]), scan.merged
 
 
 def _spans(
@@ -189,41 +193,50 @@ class _Scan:
     """One way through the sketches of all windows that are asked for."""
 
     def __init__(self, parts: Sequence[SketchCells], positions: Sequence[Int64s]) -> None:
-        self._parts, self._positions = parts, [found.tolist() for found in positions]
-        self._first, self.merged = parts[0], 0
+        self._parts, self._positions, self.merged = parts, positions, 0
 
-    def read(self, spans: Sequence[Sequence[int]]) -> Iterator[Whole]:
-        """``spans`` are the stops of all parts, and then their starts with the other sign."""
-        half, content, ends = len(self._parts), self._first.content, None
-        for span in spans:
-            stops, starts = span[:half], [-start for start in span[half:]]
-            bounds = list(zip(starts, stops, strict=True))
-            if stops != ends:
-                ends, union, reached = stops, ds.cpc_union(content.lg_k), stops
-            if all(start == stop for start, stop in bounds):
-                yield 0, 0, 0
-                continue
-            name = tuple(self._name(number, *bound) for number, bound in enumerate(bounds))
-            known = self._first.readings.get(name) or self._first.last_readings.get(name)
-            if known is None:
-                self._merge(union, starts, reached)
-                reached = starts
-                known = whole_numbers(content, union.get_result())
-            self._first.readings[name] = known
-            yield known
+    def read(self, starts: Int64s, stops: Int64s) -> list[Whole]:
+        """By part from where to where the sketches of each window are; those of windows with the
+        same end come one after the other, the shorter before the longer.
+        """
+        first = self._parts[0]
+        content, known, last = first.content, first.readings, first.last_readings
+        found, ends, union, reached = [], None, None, None
+        names = self._names(starts, stops)
+        for name, start, stop in zip(names, _rows(starts), _rows(stops), strict=True):
+            reading = known.get(name) or last.get(name)
+            if reading is None:
+                if union is None or stop != ends:
+                    ends, union, reached = stop, ds.cpc_union(content.lg_k), stop
+                assert reached is not None
+                self._merge(union, start, reached)
+                reached = start
+                reading = whole_numbers(content, union.get_result())
+            known[name] = reading
+            found.append(reading)
+        return found
+
+    def _names(self, starts: Int64s, stops: Int64s) -> list[tuple[int, ...]]:
+        """What the sketches of windows are called as long as they are kept: by the first and the
+        last position in each part, -1 if there is none.
+        """
+        columns = []
+        for positions, start, stop in zip(self._positions, starts, stops, strict=True):
+            held = np.append(positions, -1)
+            columns += [np.where(start < stop, held[at], -1) for at in (start, stop - 1)]
+        return _rows(np.stack(columns))
 
     def _merge(self, union: Any, starts: Sequence[int], reached: Sequence[int]) -> None:
         for part, positions, start, stop in zip(
             self._parts, self._positions, starts, reached, strict=True
         ):
-            for at in range(start, stop):
-                union.update(part.sketch(positions[at]))
+            for position in positions[start:stop].tolist():
+                union.update(part.sketch(position))
             self.merged += stop - start
 
-    def _name(self, number: int, start: int, stop: int) -> tuple[int, int] | None:
-        """What the sketches of a span are called, as long as they are kept."""
-        positions = self._positions[number]
-        return (positions[start], positions[stop - 1]) if start < stop else None
+
+def _rows(columns: Int64s) -> list[tuple[int, ...]]:
+    return list(zip(*columns.tolist(), strict=True))
 
 
 def hashable(values: pa.Array) -> list[Any]:
