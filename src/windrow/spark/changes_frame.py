@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -66,7 +67,7 @@ def changes_stream(
         spark.dataSource.register(ChangesSource)
         try:
             return spark.readStream.format(FORMAT).option("path", str(directory)).load()
-        except AnalysisException as error:
+        except (Py4JJavaError, PySparkException) as error:
             raise python_error(spark.sparkContext.pythonExec, error) from error
 
 
