@@ -212,3 +212,17 @@ def test_what_a_filled_query_begins_with_is_written_and_heard(tmp_path) -> None:
         late.on_change(lambda changes: heard.extend(changes.to_pylist()))
         db.advance(to=8)
         assert heard == [*began, {"instant": 8, "change": "-", "v": 2}]
+
+
+def test_explain_of_a_running_query_that_shares_says_from_when_it_is_complete():
+    shape = "CREATE QUERY {} AS SELECT k, {} AS n FROM s [RANGE 40 SLIDE 20] GROUP BY k;"
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, k INT, v BIGINT);")
+        db.execute(shape.format("sums", "SUM(v)") + shape.format("counts", "COUNT(*)"))
+        db.push("s", {"ts": [1, 2, 30], "k": [1, 1, 2], "v": [1, 2, 3]})
+        assert "late" not in db.explain("sums")
+        would_be = db.explain(shape.format("most", "MAX(v)")).splitlines()[-1]
+        (late,) = db.execute(shape.format("most", "MAX(v)"))
+        assert late.complete_from == 80
+        assert would_be.endswith("complete from instant 80")
+        assert db.explain("most").splitlines()[-1] == "late: complete from instant 80"

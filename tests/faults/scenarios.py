@@ -207,8 +207,8 @@ def attempts(world: World, patch: pytest.MonkeyPatch) -> str:
 
     once, counts = MicroBatches.run, world.rng.randrange(2)
 
-    def twice(self: Any, frame: Any, batch: int, jobs: frozenset[int]) -> Any:
-        return [once(self, frame, batch, jobs) for _ in range(2)][counts]
+    def twice(self: Any, *given: Any) -> Any:
+        return [once(self, *given) for _ in range(2)][counts]
 
     with patch.context() as within:
         within.setattr(MicroBatches, "run", twice)

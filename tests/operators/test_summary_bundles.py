@@ -56,7 +56,7 @@ def store_by_store(node: SharedGroupBy, delta: Delta) -> list[tuple[Any, ...]]:
         for position, (key, row) in enumerate(zip(of, table.tolist(), strict=True)):
             zeros = [0] * (width - len(row))
             found.append((last[position], *key, number, *row, *zeros, *nothing))
-        for place, argument in enumerate(store.counters, 1):
+        for place, (_, argument) in enumerate(store.by_value, 1):
             counts: dict[str, list[Any]] = {}
             keys_of = keys[0].take(pa.array(rows)).to_pylist()
             for ts, k, value in zip(part.ts.tolist(), keys_of, values[argument], strict=True):

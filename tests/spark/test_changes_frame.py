@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 import windrow
@@ -60,3 +62,28 @@ def test_results_of_an_embedded_run_are_a_stream_too(spark, tmp_path):
 def test_what_is_no_directory_of_results_is_refused(spark, tmp_path):
     with pytest.raises(InputError, match="expected the results of a query"):
         changes_stream(spark, tmp_path)
+
+
+def test_a_query_is_found_by_its_checkpoint_and_name(spark, tmp_path):
+    write_streams(tmp_path, files=2, rows=100)
+    more = "CREATE QUERY nowhere AS SELECT k FROM b [RANGE 5];"
+    run_on_spark(compiled(tmp_path, QUERY, "found", more=more), tmp_path / "checkpoint")
+    named = changes_stream(spark, checkpoint=tmp_path / "checkpoint", query="groups")
+    assert named.columns == ["instant", "change", "k", "n", "top"]
+    for query, reason in (("nowhere", "no INTO"), ("other", "no such query")):
+        with pytest.raises(InputError, match=reason):
+            changes_stream(spark, checkpoint=tmp_path / "checkpoint", query=query)
+    with pytest.raises(InputError, match="checkpoint= and query="):
+        changes_stream(spark)
+
+
+def test_workers_run_this_interpreter_unless_another_one_is_named(spark, tmp_path, monkeypatch):
+    write_streams(tmp_path, files=2, rows=100)
+    run_embedded(compiled(tmp_path, QUERY, "found"))
+    context = spark.sparkContext
+    monkeypatch.setattr(context, "pythonExec", "python3")
+    assert changes_stream(spark, tmp_path / "found" / "groups").isStreaming
+    assert context.pythonExec == sys.executable
+    monkeypatch.setattr(context, "pythonExec", "/nowhere/python")
+    with pytest.raises(InputError, match="set PYSPARK_PYTHON to one"):
+        changes_stream(spark, tmp_path / "found" / "groups")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pyarrow as pa
 
 from windrow.columns.types import ARROW, arrow_schema
+from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
-from windrow.operators.aggregates.counter_scans import CounterValue
+from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
 from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
-from windrow.operators.aggregates.shared_reads import Form, Probe, ReadAggregate, Source
+from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
+from windrow.operators.aggregates.shared_reads import (
+    Form,
+    Probe,
+    ReadAggregate,
+    ScannedAggregate,
+    Source,
+)
 from windrow.operators.aggregates.shared_values import (
     CountValue,
     DoubleSumValue,
@@ -24,16 +35,19 @@ from windrow.operators.aggregates.sum_summaries import (
     IntegerSumSummary,
 )
 from windrow.operators.aggregates.summaries import CountSummary, Summary
+from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
-from windrow.operators.state.predicate_store import PredicateStore
+from windrow.operators.state.predicate_store import CellsByValue, PredicateStore
 from windrow.operators.summarise_rows import SummariseForMany
 from windrow.operators.top_k import FirstK
 from windrow.plan.expressions import Column, Expression
+from windrow.plan.nodes import Reading
+from windrow.plan.nodes import sub_window_groups as plan
 from windrow.plan.nodes.sub_window_groups import (
-    COUNTERS,
     GroupMember,
+    KeptContent,
     PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
@@ -50,7 +64,9 @@ from windrow.sharing.rules.periodic_query import Function
 from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 
-COUNTED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
+SCANNED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
+READINGS = (Reading.ESTIMATE, Reading.LOWER, Reading.UPPER)
+"""In the order in which sketches say them."""
 
 
 def shared_aggregation(node: SharedGroupBy, schema: pa.Schema) -> SharedAggregation:
@@ -63,7 +79,8 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
     predicates = [store.predicate for store in node.synopses]
     return SummariseForMany(
         [k.expression for k in node.keys], node.arguments, predicates,
-        lambda: [_store(s, node.arguments) for s in node.synopses], _counted_places(node),
+        lambda: [_store(s, node.arguments, _count_values) for s in node.synopses],
+        _counted_places(node),
         arrow_schema(schema_of_summaries(node)),
     )  # fmt: skip
 
@@ -103,7 +120,27 @@ def _shows_all(member: GroupMember, node: SharedGroupBy) -> bool:
     return member.having is None and shown.issuperset(aggregates)
 
 
-def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> PredicateStore:
+def _count_values(content: KeptContent) -> CellsByValue:
+    return ValueCounts(ARROW[content.argument.type], [])
+
+
+def _keep_values(content: KeptContent) -> CellsByValue:
+    """What is kept by value where queries are answered."""
+    match content.function:
+        case plan.SKETCHES:
+            from windrow.operators.aggregates.sketch_cells import SketchCells  # noqa: PLC0415
+
+            return SketchCells()
+        case plan.RANKS:
+            return RankSummaries(ARROW[content.argument.type], [])
+    return _count_values(content)
+
+
+def _store(
+    synopses: PredicateSynopses,
+    arguments: tuple[Expression, ...],
+    keep: Callable[[KeptContent], CellsByValue] = _keep_values,
+) -> PredicateStore:
     sums: list[tuple[Summary, int]] = []
     extremes: list[tuple[Summary, int]] = []
     scanned = []
@@ -116,15 +153,30 @@ def _store(synopses: PredicateSynopses, arguments: tuple[Expression, ...]) -> Pr
             scanned.append(content.kind is SynopsisKind.BASIC)
         else:
             sums.append(kept)
-    counted = [c.argument for c in synopses.contents if c.function == COUNTERS]
-    return PredicateStore(
-        synopses.s, synopses.keep, sums, extremes, scanned,
-        [(ARROW[argument.type], arguments.index(argument)) for argument in counted],
-    )  # fmt: skip
+    by_value = {
+        (c.function, arguments.index(c.argument)): keep(c)
+        for c in synopses.contents
+        if c.function in plan.BY_VALUE
+    }
+    return PredicateStore(synopses.s, synopses.keep, sums, extremes, scanned, by_value)
 
 
 def _counted_places(node: SharedGroupBy) -> list[int]:
     return [node.arguments.index(argument) for argument in node.counted_arguments]
+
+
+def _scanned_value(aggregate: SharedAggregate) -> tuple[str, ScannedValue]:
+    """What an aggregate is read from, and how."""
+    assert aggregate.argument is not None
+    kind, fraction = ARROW[aggregate.argument.type], aggregate.parameter
+    if aggregate.reading is Reading.EXACT:
+        return plan.COUNTERS, CounterValue(kind, fraction)
+    place = READINGS.index(aggregate.reading)
+    if fraction is not None:
+        return plan.RANKS, RankValue(kind, fraction, place)
+    from windrow.operators.aggregates.sketch_cells import SketchValue  # noqa: PLC0415
+
+    return plan.SKETCHES, SketchValue(place)
 
 
 class _Builder:
@@ -136,7 +188,7 @@ class _Builder:
         self._probes: dict[Probe, int] = {}
         self._sources: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         self._found: list[Source] = []
-        self._read: dict[tuple[int, str, Expression | None, float | None], int] = {}
+        self._read: dict[object, int] = {}
         self._forms: dict[object, Form] = {}
         self._sums: list[Sum] = []
         self._schedule = None if node.schedule is None else PacedSchedule(node.schedule)
@@ -193,7 +245,7 @@ class _Builder:
         source = self._found[number]
         if probe not in source.probes:
             source.probes.append(probe)
-        read = (number, aggregate.function, aggregate.argument, aggregate.parameter)
+        read = (number, replace(aggregate, type=Type.BIGINT))
         if read not in self._read:
             self._read[read] = len(source.aggregates)
             source.aggregates.append(self._reader(aggregate))
@@ -202,12 +254,12 @@ class _Builder:
             source.aggregates[place].probes.append(probe)
         return number, place
 
-    def _reader(self, aggregate: SharedAggregate) -> ReadAggregate:
-        if aggregate.function in COUNTED:
+    def _reader(self, aggregate: SharedAggregate) -> ReadAggregate | ScannedAggregate:
+        if aggregate.function in SCANNED:
             assert aggregate.argument is not None
-            value = CounterValue(ARROW[aggregate.argument.type], aggregate.parameter)
-            argument = self._node.arguments.index(aggregate.argument)
-            return ReadAggregate(value, {}, 0, ARROW[aggregate.type], counted=argument)
+            kept, value = _scanned_value(aggregate)
+            cells = (kept, self._node.arguments.index(aggregate.argument))
+            return ScannedAggregate(value, cells, ARROW[aggregate.type])
         found = {n: self._column(aggregate, n) for n in (*aggregate.added, *aggregate.subtracted)}
         summary = next(iter(found.values()))[1]
         places = {n: at for n, (at, _) in found.items()}

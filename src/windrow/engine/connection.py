@@ -170,8 +170,13 @@ class Connection:
         return Plan("\n\n".join(texts))
 
     def _late_words(self, asked: QueryDeclaration | ExplainRequest) -> str | None:
+        """From when on the answers of a query are complete, if it is late or would be."""
         query = asked.query if isinstance(asked, ExplainRequest) else asked
-        return self._runtime.late_words(query)
+        running = self.queries.get(query.name)
+        if running is None:
+            return self._runtime.late_words(query)
+        since = running.complete_from
+        return None if since is None else f"late: complete from instant {since}"
 
     def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""

@@ -149,10 +149,10 @@ class SharedAggregation:
                 table = [part[rows] for part in parts[: store.summaries.width]]
                 store.merge(codes[rows], delta.ts[rows], np.stack(table, axis=1))
                 continue
-            argument = list(store.counters)[n // COUNTERS - 1]
-            column = delta.rows.column(behind + self.counted.index(argument))
+            cells = list(store.by_value)[n // COUNTERS - 1]
+            column = delta.rows.column(behind + self.counted.index(cells[1]))
             values = column.take(pa.array(rows))
-            store.merge_counters(argument, codes[rows], delta.ts[rows], values, parts[0][rows])
+            store.merge_values(cells, codes[rows], delta.ts[rows], values, parts[0][rows])
 
     # --- answers
 

@@ -34,6 +34,7 @@ from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.summaries import Summary
+from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.sliding_group_by import Slot, Summarised
 from windrow.operators.snap import round_up
 from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
@@ -156,20 +157,21 @@ class SummariseForMany:
         """The counters of each store that has some."""
         stores = self.stores()
         for number, store in enumerate(stores):
-            rows = np.flatnonzero(wanted[number]) if store.counters else ()
+            rows = np.flatnonzero(wanted[number]) if store.by_value else ()
             if not len(rows):
                 continue
             own = [value.take(pa.array(rows)) for value in values]
-            counted = store.fold_counters(codes[rows], ts[rows], own)
-            for place, (argument, at) in enumerate(counted.items(), 1):
-                counter = store.counters[argument]
+            counted = store.fold_values(codes[rows], ts[rows], own)
+            for place, (cells, at) in enumerate(counted.items(), 1):
+                counter = store.by_value[cells]
+                assert isinstance(counter, ValueCounts)  # whatever becomes of them where they go
                 table = counter.store.table.view
                 last = np.empty(len(table), np.int64)
                 last[at] = ts[rows]  # the last one of each counter wins
                 which = np.full(len(table), number + place * COUNTERS)
                 keys = groups.rows(counter.groups.view)
                 found = counter.values.column(0, np.arange(len(counter)))
-                yield self._rows(which, keys, last, table, {argument: found})
+                yield self._rows(which, keys, last, table, {cells[1]: found})
 
     def _rows(
         self,

@@ -1,7 +1,7 @@
 # ruff: noqa: N802 - the names and arguments of methods are Spark's
 """The changes of a query as a streaming DataFrame, for any other job on Spark.
 
-    changes = windrow.spark.changes_stream(spark, "out/busy")
+    changes = windrow.spark.changes_stream(spark, "out/busy")  # or checkpoint=..., query="busy"
     changes.writeStream.foreachBatch(write_to_the_warehouse).start()
 
 The query writes INTO files, embedded or on Spark, here or elsewhere; the results say themselves
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -28,27 +30,65 @@ from pyspark.sql.types import StructType
 
 from windrow.core.errors import InputError, StateError
 from windrow.core.paths import local_path
+from windrow.plan.catalog import QueryDeclaration
 from windrow.result_files.commits import last_committed
 from windrow.result_files.identity import Identity
 from windrow.result_files.reader import Reading, published_results
 from windrow.spark.active_session import active
 from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
+from windrow.spark.checkpoint.script_record import read_script
 from windrow.spark.frozen_imports import freeze_imports
+from windrow.spark.run.session import name_interpreter
+from windrow.spark.run.worker_check import python_error
 
 FORMAT = "windrow-changes"
 Offset = dict[str, int]
 
 
-def changes_stream(spark: SparkSession, results: str | Path) -> DataFrame:
+def changes_stream(
+    spark: SparkSession,
+    results: str | Path | None = None,
+    *,
+    checkpoint: str | Path | None = None,
+    query: str | None = None,
+) -> DataFrame:
     """The changes of a query, those that are there and those that come: see the module.
 
-    Its columns are ``instant``, ``change`` (``+`` or ``-``) and those of the query.
+    Named are its results, or its name and the checkpoint of its run. Its columns are ``instant``,
+    ``change`` (``+`` or ``-``) and those of the query. On one machine Python workers run this
+    interpreter, if nobody has named another.
     """
+    if results is None:
+        results = _results_of(checkpoint, query)
     directory = local_path(results, "changes_stream").absolute()
     _identity(directory)
+    name_interpreter(spark)
     with active(spark):
         spark.dataSource.register(ChangesSource)
-        return spark.readStream.format(FORMAT).option("path", str(directory)).load()
+        try:
+            return spark.readStream.format(FORMAT).option("path", str(directory)).load()
+        except (Py4JJavaError, PySparkException) as error:
+            raise python_error(spark.sparkContext.pythonExec, error) from error
+
+
+def _results_of(checkpoint: str | Path | None, query: str | None) -> Path:
+    """Where a query writes, as its checkpoint says."""
+    if checkpoint is None or query is None:
+        raise InputError(
+            where="changes_stream",
+            expected="the directory of results, or checkpoint= and query=",
+            found="neither",
+        )
+    known = read_script(local_path(checkpoint, "changes_stream"))
+    declared = known.catalog.find(query)
+    if not isinstance(declared, QueryDeclaration) or declared.into is None:
+        raise InputError(
+            where=f"query {query}",
+            expected="a query of the checkpoint that writes INTO files",
+            found="no such query" if declared is None else "no INTO",
+            remedy="add INTO 'directory' FORMAT parquet to it",
+        )
+    return known.base / declared.into.path  # which may be absolute
 
 
 def _identity(directory: Path) -> Identity:

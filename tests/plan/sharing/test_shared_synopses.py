@@ -28,7 +28,8 @@ STREAM = "CREATE STREAM s (ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE);"
 AGGREGATES = [
     "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(n)", "SUM(x)", "AVG(x)", "MAX(x)",
     "MIN(x)", "SUM(n + k)", "MAX(k)", "MEDIAN(n)", "QUANTILE(n, 0.9)", "MEDIAN(x)",
-    "COUNT(DISTINCT n)", "COUNT(DISTINCT w)",
+    "COUNT(DISTINCT n)", "COUNT(DISTINCT w)", "APPROXIMATE COUNT(DISTINCT n)",
+    "APPROXIMATE COUNT(DISTINCT w)",
 ]  # fmt: skip
 PREDICATES = [
     "", "w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'", "n > 1", "n <= 1", "n > 1 AND w = 'a'",

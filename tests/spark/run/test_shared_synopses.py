@@ -55,7 +55,7 @@ def test_queries_answer_as_embedded_alone_and_in_one_job(spark, tmp_path, starte
     assert all(q.rows_out > 0 for q in report.queries)
 
 
-def _stopped_after_two(catalog, checkpoint: Path) -> None:
+def stopped_after_two(catalog, checkpoint: Path) -> None:
     stop = threading.Event()
 
     def on_progress(progress):
@@ -74,7 +74,7 @@ def test_a_group_goes_on_when_queries_go_and_come_but_not_when_one_is_changed(
 ):
     write_streams(tmp_path, files=5)
     whole = script(tmp_path, "found", periodic())
-    _stopped_after_two(whole, tmp_path / "checkpoint")
+    stopped_after_two(whole, tmp_path / "checkpoint")
     queries = periodic()
     del queries["q0"], queries["q1"]  # the third is the sum of what these were kept for
     queries["q8"] = (SHAPES[1], "parquet")
@@ -144,7 +144,7 @@ def check_joined(found: Catalog, expected: Catalog, report: Report) -> dict[str,
 @pytest.mark.usefixtures("shuffled")
 def test_queries_that_are_new_to_a_checkpoint_join_the_group(spark, tmp_path, started):  # noqa: F811
     write_streams(tmp_path, files=5)
-    _stopped_after_two(script(tmp_path, "found", periodic()), tmp_path / "checkpoint")
+    stopped_after_two(script(tmp_path, "found", periodic()), tmp_path / "checkpoint")
     started.clear()
     found, expected = (late_script(tmp_path, out, "parquet") for out in ("found", "expected"))
     report = run_on_spark(found, tmp_path / "checkpoint")

@@ -6,7 +6,8 @@ of each sub-window and group, and how often each occurs (``windrow.operators.agg
 that end at the same instant are answered on its way, the shorter ones first, whichever aggregate
 they ask for (CS2 of 8.3.1). What it has passed is counted in a Fenwick tree over the values of the
 group, so a quantile is one descent. Counters of several predicates that overlap nowhere are scanned
-as one (SS4).
+as one (SS4). Values at known ranks (``windrow.operators.aggregates.rank_summaries``) are counters
+whose ranks may be wrong by some places: the values that many places away are found as well.
 
 Cost: per group and instant the counters of its longest window, O(log D) each for D different
 values. Nothing is kept between scans.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,16 +34,18 @@ NOTHING = np.empty(0, np.int64)
 
 
 @kernel(
-    int64, ints, ints, ints, ints, floats, ints, ints, ints, ints,
-    ints_out, ints_out, floats_out, ints_out,
+    int64, ints, ints, ints, ints, floats, ints, ints, ints, ints, ints,
+    ints_out, ints_out, floats_out, ints_out, ints_out, ints_out, ints_out,
 )  # fmt: skip
 def _scan(  # type: ignore[no-untyped-def]
-    order, group, after, until, fraction, firsts, time, key, count, low, high, share, different
-):
+    order, group, after, until, fraction, firsts, time, key, count, error,
+    low, high, share, different, wrong, least, most,
+):  # fmt: skip
     """Answer rows in ``order``: by group, by the end of the window, the shorter window first.
 
     ``firsts`` has the place of the first counter of each group, and then how many there are; those
-    of a group are in the order of time. How many counters were passed is returned.
+    of a group are in the order of time. By how many places a rank may be ``wrong`` is the sum of
+    errors. How many counters were passed is returned.
     """
     passed, i = 0, 0
     while i < len(order):
@@ -59,7 +63,7 @@ def _scan(  # type: ignore[no-untyped-def]
         while i < len(order) and group[order[i]] == g:
             end = until[order[i]]
             tree[:], held[:] = 0, 0
-            total, seen = 0, 0
+            total, seen, places = 0, 0, 0
             at = stop - 1
             while at >= start and time[at] > end:
                 at -= 1
@@ -70,19 +74,24 @@ def _scan(  # type: ignore[no-untyped-def]
                     seen += held[r] == 0
                     held[r] += count[at]
                     total += count[at]
+                    places += error[at]
                     place = r + 1
                     while place < len(tree):
                         tree[place] += count[at]
                         place += place & -place
                     at -= 1
                     passed += 1
-                different[row], share[row] = seen, -1.0
+                different[row], share[row], wrong[row] = seen, -1.0, places
                 if total > 0:
                     exact = fraction[row] * (total - 1)
                     k = np.int64(np.floor(exact))
                     low[row] = values[nth_present(tree, k + 1)]
                     high[row] = values[nth_present(tree, min(k + 2, total))]
                     share[row] = exact - k
+                    if places > 0:
+                        above = k + (1 if share[row] > 0.0 else 0)
+                        least[row] = values[nth_present(tree, max(k + 1 - places, 1))]
+                        most[row] = values[nth_present(tree, min(above + 1 + places, total))]
                 i += 1
     return passed
 
@@ -100,19 +109,47 @@ class AskedWindows:
 @dataclass(frozen=True)
 class ScannedWindows:
     """For each window how many different values it has, and the keys next to its quantile, which
-    lies at ``share`` between them (below 0: there is no value).
+    lies at ``share`` between them (below 0: there is no value). Where ranks may be ``wrong`` by
+    some places, it is between ``least`` and ``most``.
     """
 
     different: Int64s
     low: Int64s
     high: Int64s
     share: npt.NDArray[np.float64]
+    wrong: Int64s
+    least: Int64s
+    most: Int64s
 
     def among(self, start: int, stop: int) -> ScannedWindows:
         part = slice(start, stop)
         return ScannedWindows(
-            self.different[part], self.low[part], self.high[part], self.share[part]
-        )
+            self.different[part], self.low[part], self.high[part], self.share[part],
+            self.wrong[part], self.least[part], self.most[part],
+        )  # fmt: skip
+
+
+class ScannedValue(Protocol):
+    """An aggregate that is read from cells by value; ``parts`` are those of several stores."""
+
+    @property
+    def fraction(self) -> float | None:
+        """Which quantile is wanted, if one is."""
+        ...
+
+    def scan(self, parts: Sequence[Any], asked: AskedWindows) -> tuple[Scanned, int]:
+        """What there is in windows, for all aggregates of the argument, and the work it took."""
+        ...
+
+    def read(self, scanned: Any) -> pa.Array:
+        """The aggregate of each window, from what ``scan`` returned."""
+        ...
+
+
+class Scanned(Protocol):
+    """What a scan found, by window."""
+
+    def among(self, start: int, stop: int) -> Scanned: ...
 
 
 class CounterValue:
@@ -121,6 +158,9 @@ class CounterValue:
     def __init__(self, kind: pa.DataType, fraction: float | None) -> None:
         self.kind, self.fraction = kind, fraction
 
+    def scan(self, parts: Sequence[ValueCounts], asked: AskedWindows) -> tuple[ScannedWindows, int]:
+        return scan_counters(parts, asked)
+
     def read(self, scanned: ScannedWindows) -> pa.Array:
         if self.fraction is None:
             return pa.array(scanned.different)
@@ -128,27 +168,31 @@ class CounterValue:
 
 
 def scan_counters(parts: Sequence[ValueCounts], asked: AskedWindows) -> tuple[ScannedWindows, int]:
-    """Scan the counters of an argument, and how many were passed; ``parts`` overlap nowhere."""
+    """Scan the counters of an argument, and how many were passed; ``parts`` overlap nowhere.
+
+    The second number of a counter, if it has one, is its error.
+    """
     codes, group = np.unique(asked.group, return_inverse=True)
     found = [_counters_of(part, codes) for part in parts]
-    of, time, count, place = (np.concatenate(column) for column in zip(*found, strict=True))
-    key = _keys(parts, [columns[3] for columns in found], place)
+    of, time, count, error, place = (np.concatenate(column) for column in zip(*found, strict=True))
+    key = _keys(parts, [columns[4] for columns in found], place)
     order = np.lexsort((time, of)) if len(parts) > 1 else np.argsort(of, kind="stable")
     firsts = np.searchsorted(of[order], np.arange(len(codes) + 1))
     rows = len(group)
-    low, high, different = (np.zeros(rows, np.int64) for _ in range(3))
+    low, high, different, wrong, least, most = np.zeros((6, rows), np.int64)
     share = np.empty(rows)
     passed = _scan(
         np.lexsort((-asked.after, asked.until, group)), group.astype(np.int64), asked.after,
-        asked.until, asked.fraction, firsts, time[order], key[order], count[order],
-        low, high, share, different,
+        asked.until, asked.fraction, firsts, time[order], key[order], count[order], error[order],
+        low, high, share, different, wrong, least, most,
     )  # fmt: skip
-    return ScannedWindows(different, low, high, share), passed
+    return ScannedWindows(different, low, high, share, wrong, least, most), passed
 
 
-def _counters_of(part: ValueCounts, codes: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+def _counters_of(part: ValueCounts, codes: Int64s) -> tuple[Int64s, ...]:
     """The counters of the groups ``codes``, NULLs left out: the place of the group there, the
-    instant at which the sub-window came, how often the value occurs, and the position.
+    instant at which the sub-window came, how often the value occurs, the error of ranks, and the
+    position.
     """
     held = part.groups.view
     size = 1 + max(int(codes.max(initial=-1)), int(held.max(initial=-1)))
@@ -162,7 +206,9 @@ def _counters_of(part: ValueCounts, codes: Int64s) -> tuple[Int64s, Int64s, Int6
         positions = positions[valid]
     of = of[positions - part.groups.base]
     comes = part.store.instants_of(positions)[0] if len(positions) else NOTHING
-    return of, comes, part.store.table.take(positions)[:, 0], positions
+    table = part.store.table.take(positions)
+    errors = table[:, 1] if part.width > 1 else np.zeros(len(positions), np.int64)
+    return of, comes, table[:, 0], errors, positions
 
 
 def _keys(parts: Sequence[ValueCounts], positions: Sequence[Int64s], every: Int64s) -> Int64s:

@@ -26,11 +26,16 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s, order_keys, validity
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import flags, int64, ints, ints_out, kernel
+from windrow.operators.aggregates.counter_scans import (
+    AskedWindows,
+    ScannedWindows,
+    scan_counters,
+)
 from windrow.operators.aggregates.events import ArgumentValues, Events
-from windrow.operators.aggregates.quantiles import BoundedQuantile
+from windrow.operators.aggregates.quantiles import BoundedQuantile, quantiles_between
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.base import Saved, below
-from windrow.operators.state.sub_window_store import COMES, DueSummaries
+from windrow.operators.state.sub_window_store import COMES, LEAVES, DueSummaries, SubWindows
 from windrow.operators.sub_window_clocks import SubWindowClock
 from windrow.plan.physical.sliding_state import RANKS
 
@@ -89,17 +94,27 @@ class RankSummaries:
     def __len__(self) -> int:
         return len(self.open) + len(self.closed)
 
-    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
-        self.open.fold(codes, comes, leaves, argument)
+    @property
+    def stores(self) -> tuple[SubWindows, ...]:
+        return self.open.store, self.closed.store
+
+    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> Int64s:
+        return self.open.fold(codes, comes, leaves, argument)
+
+    def merge(
+        self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array, counts: Int64s
+    ) -> None:
+        """Take values in that senders have counted."""
+        self.open.merge(codes, comes, leaves, argument, counts)
 
     def advance(self, clock: SubWindowClock, codes: int) -> list[tuple[pa.Array, pa.Array]]:
         """What the quantiles answer, each its estimate and its bounds."""
-        self._close(clock.now)
+        self.close(clock.now)
         store = self.closed.store
         return self._update(clock.translate(store.advance(clock.now)), codes)
 
-    def _close(self, reached: int) -> None:
-        """Summarise the sub-windows that have come."""
+    def close(self, reached: int) -> None:
+        """Every row up to ``reached`` has come: summarise the sub-windows that have."""
         counts = self.open
         due = counts.store.advance(reached)
         positions = due.position[due.sign > 0]
@@ -120,6 +135,7 @@ class RankSummaries:
             parts = np.stack([weights[:count], errors[:count]], axis=1)
             self.closed.merge(groups[at], comes[at], leaves[at], values.take(pa.array(at)), parts)
         counts.forget(COMES)
+        self.closed.store.now = reached
 
     def _update(self, due: DueSummaries, codes: int) -> list[tuple[pa.Array, pa.Array]]:
         groups = self.closed.groups.take(due.position)
@@ -141,9 +157,9 @@ class RankSummaries:
         if len(due.position):
             self._update(due, codes)
 
-    def forget(self) -> None:
-        """Drop the sub-windows that have left."""
-        self.closed.forget()
+    def forget(self, by: int = LEAVES, until: int | None = None) -> None:
+        """Drop the sub-windows that have left, those ``until`` then only if it is given."""
+        self.closed.forget(by, until)
 
     def regroup(self, live: Int64s, remap: Int64s) -> None:
         """Groups got new codes; only ``live`` (old ones) are in use."""
@@ -164,3 +180,23 @@ class RankSummaries:
         """Fill fresh summaries; groups get codes as they are met. ``replay`` is to follow."""
         self.open.load(below("open", segments), meta["open"], groups)
         self.closed.load(below("closed", segments), meta["closed"], groups)
+
+
+class RankValue:
+    """QUANTILE of many windows by summaries: the estimate or, at ``place`` 1 and 2, its bounds."""
+
+    def __init__(self, kind: pa.DataType, fraction: float, place: int) -> None:
+        self.kind, self.fraction, self.place = kind, fraction, place
+
+    def scan(
+        self, parts: Sequence[RankSummaries], asked: AskedWindows
+    ) -> tuple[ScannedWindows, int]:
+        return scan_counters([part.closed for part in parts], asked)
+
+    def read(self, scanned: ScannedWindows) -> pa.Array:
+        low, high, share = scanned.low, scanned.high, scanned.share
+        if self.place:
+            end, wrong = (scanned.least, scanned.most)[self.place - 1], scanned.wrong > 0
+            low, high = np.where(wrong, end, low), np.where(wrong, end, high)
+            share = np.where(wrong, np.minimum(share, 0.0), share)
+        return quantiles_between(low, high, share, self.kind)

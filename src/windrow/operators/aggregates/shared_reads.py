@@ -18,25 +18,35 @@ import pyarrow as pa
 from windrow.columns.arrays import Bools, Int64s
 from windrow.columns.evaluate import selection_mask
 from windrow.core.time import BEGINNING, FOREVER
-from windrow.operators.aggregates.counter_scans import CounterValue
+from windrow.operators.aggregates.counter_scans import ScannedValue
 from windrow.operators.aggregates.shared_values import Pair, WindowValue
 from windrow.plan.expressions import Expression
+
+ByValue = tuple[str, int]
+"""What a store keeps of the values of an argument (``plan.nodes.shared_groups.BY_VALUE``), and the
+number of that."""
 
 
 @dataclass
 class ReadAggregate:
-    """How an aggregate is read from a store: the sum at a place, the extreme of a number, or by a
-    scan of the counters of an argument.
-    """
+    """How an aggregate is read from a store: the sum at a place, or the extreme of a number."""
 
-    value: WindowValue | CounterValue
+    value: WindowValue
     places: Mapping[int, int]
     """By store: the first column of a sum, or the number of an extreme."""
     width: int
     kind: pa.DataType
     extreme: bool = False
-    counted: int | None = None
-    """The number of the argument whose counters are scanned."""
+    probes: list[int] = field(default_factory=list)
+
+
+@dataclass
+class ScannedAggregate:
+    """One that is read by a scan of what stores keep by value."""
+
+    value: ScannedValue
+    cells: ByValue
+    kind: pa.DataType
     probes: list[int] = field(default_factory=list)
 
 
@@ -46,7 +56,7 @@ class Source:
 
     added: tuple[int, ...]
     subtracted: tuple[int, ...]
-    aggregates: list[ReadAggregate] = field(default_factory=list)
+    aggregates: list[ReadAggregate | ScannedAggregate] = field(default_factory=list)
     probes: list[int] = field(default_factory=list)
 
 

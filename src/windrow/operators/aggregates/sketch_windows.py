@@ -1,35 +1,29 @@
-"""APPROXIMATE COUNT(DISTINCT x): a sketch for each sub-window and group, merged for the window.
+"""APPROXIMATE COUNT(DISTINCT x) of one query: the sketches of sub-windows, merged for its window.
 
-Sketches (CPC, ``windrow.synopses.DistinctSketches``) take values in as they come and can be merged,
-but nothing can be subtracted from one. So each group keeps its window as two stacks: newer sketches
-with what they come to together, and for each of the older ones what it and those after it come to.
-When the last of the older ones has left, the newer ones become older. An answer merges two
-sketches, and each sketch is merged twice while it is in the window, however many there are.
-
-A merged sketch depends on the set of values alone: not on their order or number, on how input was
-cut, or on which sketches were merged first.
+Nothing can be subtracted from a sketch (``windrow.operators.aggregates.sketch_cells``). So each
+group keeps its window as two stacks: newer sketches with what they come to together, and for each
+of the older ones what it and those after it come to. When the last of the older ones has left, the
+newer ones become older. An answer merges two sketches, and each sketch is merged twice while it is
+in the window, however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import ceil, floor
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, validity
+from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.operators.aggregates.events import Events, renumber_groups
+from windrow.operators.aggregates.sketch_cells import READINGS, SketchCells, Whole, whole_numbers
 from windrow.operators.base import Saved
-from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
+from windrow.operators.state.sub_window_store import DueSummaries
 from windrow.operators.sub_window_clocks import SubWindowClock
 from windrow.synopses.sketches import DistinctSketches
-
-READINGS = 3
-"""The estimate, and its bounds."""
 
 
 class _TwoStacks:
@@ -58,50 +52,36 @@ class _TwoStacks:
             self._newer, self._together = [], None
         self._older.pop()
 
-    def read(self) -> tuple[int, int, int]:
+    def read(self) -> Whole:
         """The estimate and its bounds, in whole numbers."""
         found = self._older[-1:] + ([] if self._together is None else [self._together])
         if not found:
             return 0, 0, 0
-        estimate, lower, upper = self._content.read(self._content.unite(found))
-        return round(estimate), floor(lower), ceil(upper)
+        return whole_numbers(self._content, self._content.unite(found))
 
 
 class SketchWindows:
     """Sketches of the values of one argument, and the windows over them, by group."""
 
     def __init__(self, content: DistinctSketches | None = None) -> None:
-        self.content = content or DistinctSketches()
-        self.store = SubWindows(0)
-        self._sketches: list[Any] = []  # by position, from the first that is kept
+        self.cells = SketchCells(content)
         self._windows: dict[int, _TwoStacks] = {}
         self._read: npt.NDArray[Any] = np.zeros((0, READINGS), np.int64)
 
     def __len__(self) -> int:
-        return len(self.store)
+        return len(self.cells)
 
     def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> None:
         """Take values into the sketches of their sub-windows; each group gets one, if empty."""
-        count = int(codes.max(initial=-1)) + 1
-        positions, made = self.store.place(codes, comes, leaves, count)
-        self._sketches += [self.content.make_empty() for _ in range(len(made))]
-        valid = validity(argument)
-        if valid is not None:
-            positions, argument = positions[valid], argument.filter(pa.array(valid))
-        pairs = Interner([pa.int64(), argument.type])
-        pairs.codes([pa.array(positions), argument], len(positions))
-        where, values = pairs.rows(np.arange(len(pairs)))
-        base, sketches = self.store.cells.base, self._sketches
-        for position, value in zip(where.to_pylist(), hashable(values), strict=True):
-            sketches[position - base].update(value)
+        self.cells.fold(codes, comes, leaves, argument)
 
     def advance(self, clock: SubWindowClock, codes: int) -> list[tuple[pa.Array, pa.Array]]:
         """The estimates and their bounds after what comes and goes by now."""
-        return self._update(clock.translate(self.store.advance(clock.now)), codes)
+        return self._update(clock.translate(self.cells.store.advance(clock.now)), codes)
 
     def replay(self, codes: int) -> None:
         """Take in what is in the window."""
-        due = self.store.living()
+        due = self.cells.store.living()
         if len(due.position):
             self._update(due, codes)
 
@@ -110,20 +90,19 @@ class SketchWindows:
             larger = np.zeros((2 * codes, READINGS), np.int64)
             larger[: len(self._read)] = self._read
             self._read = larger
-        groups = self.store.cells.take(due.position)
+        groups = self.cells.store.cells.take(due.position)
         events = Events.sort_by_code(groups, due.time, due.position, due.sign, codes)
         before = self._read[events.groups]
         after = np.empty((len(events.last), READINGS), np.int64)
-        moves = list(zip((events.position - self.store.cells.base).tolist(),
-                         events.sign.tolist(), strict=True))  # fmt: skip
+        moves = list(zip(events.position.tolist(), events.sign.tolist(), strict=True))
         start = 0
         for number, (last, code) in enumerate(
             zip(events.last.tolist(), events.code[events.last].tolist(), strict=True)
         ):
-            window = self._windows.setdefault(code, _TwoStacks(self.content))
-            for index, sign in moves[start : last + 1]:
+            window = self._windows.setdefault(code, _TwoStacks(self.cells.content))
+            for position, sign in moves[start : last + 1]:
                 if sign > 0:
-                    window.push(self._sketches[index])
+                    window.push(self.cells.sketch(position))
                 else:
                     window.pop()
             after[number] = self._read[code] = window.read()
@@ -132,10 +111,9 @@ class SketchWindows:
 
     def forget(self) -> None:
         """Drop the sub-windows that have left, and the windows of groups that have none."""
-        base = self.store.cells.base
-        del self._sketches[: self.store.forget() - base]
-        if len(self._windows) > 2 * len(self.store):
-            held = set(self.store.cells.view.tolist())
+        self.cells.forget()
+        if len(self._windows) > 2 * len(self.cells):
+            held = set(self.cells.store.cells.view.tolist())
             self._windows = {code: w for code, w in self._windows.items() if code in held}
 
     def regroup(self, live: Int64s, remap: Int64s) -> None:
@@ -143,41 +121,13 @@ class SketchWindows:
         used = set(live.tolist())
         self._windows = {int(remap[c]): w for c, w in self._windows.items() if c in used}
         self._read = renumber_groups(self._read, live, remap)
-        cells = remap[self.store.cells.view]
-        self.store.renumber(cells, int(cells.max(initial=-1)) + 1)
+        self.cells.regroup(live, remap)
 
     def save(self, groups: Interner) -> Saved:
-        def describe(positions: Int64s) -> Sequence[pa.Array]:
-            base = self.store.cells.base
-            kept = [self.content.to_bytes(self._sketches[p - base]) for p in positions.tolist()]
-            return [pa.array(kept, pa.binary()), *groups.rows(self.store.cells.take(positions))]
-
-        return self.store.save(describe)
+        return self.cells.save(groups)
 
     def load(
         self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
     ) -> None:
         """Fill fresh windows; groups get codes as they are met. ``replay`` is to follow."""
-        codes = [np.empty(0, np.int64)]
-        for (kept, *keys), count in self.store.load(segments, meta):
-            self._sketches += [self.content.restore(b) for b in kept.to_pylist()]
-            codes.append(groups.codes(keys, count))
-        cells = np.concatenate(codes)
-        self.store.renumber(cells, int(cells.max(initial=-1)) + 1)
-
-
-def hashable(values: pa.Array) -> list[Any]:
-    """Values as sketches hash them: whole numbers, doubles or texts.
-
-    >>> hashable(pa.array([True, None])), hashable(pa.array([3], pa.date32()))
-    ([1, None], [3])
-    """
-    kind = values.type
-    if pa.types.is_boolean(kind):
-        values = values.cast(pa.int8())
-    elif pa.types.is_date32(kind):
-        values = values.cast(pa.int32())
-    elif pa.types.is_timestamp(kind):
-        values = values.cast(pa.int64())
-    found: list[Any] = values.to_pylist()
-    return found
+        self.cells.load(segments, meta, groups)

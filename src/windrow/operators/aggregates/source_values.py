@@ -4,7 +4,7 @@ A *source* is read once for all probes that are put together from the same synop
 (``windrow.operators.aggregates.shared_reads``): the sizes of groups and the aggregates, at each
 instant and at the execution before it. Stores whose predicates overlap nowhere are added, and those
 of a supercover's rest subtracted (SS4; Golab 2006, 8.3.3). All aggregates of one argument share one
-scan of its counters (CS2).
+scan of its counters, or of what stands for them (CS2).
 
 Cost: a probe of each synopsis for each group and instant; of counters, one scan.
 """
@@ -16,15 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from windrow.columns.arrays import Int64s
-from windrow.operators.aggregates.counter_scans import (
-    AskedWindows,
-    CounterValue,
-    ScannedWindows,
-    scan_counters,
-)
+from windrow.operators.aggregates.counter_scans import AskedWindows, Scanned
 from windrow.operators.aggregates.shared_reads import (
     AskedRows,
     ReadAggregate,
+    ScannedAggregate,
     Source,
     SourceValues,
     TouchedRows,
@@ -65,7 +61,7 @@ def read_source(
         place = None if place is None else np.concatenate([place, place + count])
         sizes.add(place, words, sign)
         for a, asked in zip(source.aggregates, wanted, strict=True):
-            if asked is not None and not isinstance(a.value, CounterValue):
+            if asked is not None and isinstance(a, ReadAggregate):
                 chosen = asked.choose(place)
                 column, to = a.places[number], asked.places(place)
                 if a.extreme:
@@ -73,8 +69,8 @@ def read_source(
                 else:
                     found = words[chosen, column : column + a.width]
                 a.value.add(to, found, sign)
-    scanned: Iterator[ScannedWindows] = iter(())
-    if any(a.counted is not None for a in source.aggregates):
+    scanned: Iterator[Scanned] = iter(())
+    if any(isinstance(a, ScannedAggregate) for a in source.aggregates):
         until = np.concatenate([earlier, until])
         after = until - _twice(windows)
         scanned = _scan(source, stores, wanted, _twice(groups), after, until)
@@ -83,8 +79,7 @@ def read_source(
         if asked is None:
             read.append(None)
             continue
-        value = a.value
-        found = value.read(next(scanned)) if isinstance(value, CounterValue) else value.read()
+        found = a.value.read(next(scanned)) if isinstance(a, ScannedAggregate) else a.value.read()
         read.append((asked.offsets, split_halves(found.cast(a.kind))))
     return SourceValues(offsets, (sizes.counts[:count], sizes.counts[count:]), read)
 
@@ -96,36 +91,38 @@ def _scan(
     groups: Int64s,
     after: Int64s,
     until: Int64s,
-) -> Iterator[ScannedWindows]:
-    """What counters say of the windows that aggregates over them are asked for, in turn.
+) -> Iterator[Scanned]:
+    """What the cells by value say of the windows that aggregates over them are asked for, in turn.
 
-    All aggregates of an argument share a scan.
+    All aggregates of the same cells share a scan.
     """
-    counted = [
-        (n, a.counted, a.value, slice(None) if asked.at is None else asked.at)
+    asking = [
+        (n, a, slice(None) if asked.at is None else asked.at)
         for n, (a, asked) in enumerate(zip(source.aggregates, wanted, strict=True))
-        if asked is not None and a.counted is not None
+        if asked is not None and isinstance(a, ScannedAggregate)
     ]
-    found: dict[int, ScannedWindows] = {}
-    for argument in dict.fromkeys(argument for _, argument, _, _ in counted):
-        own = [(n, value, at) for n, a, value, at in counted if a == argument]
+    found: dict[int, Scanned] = {}
+    for cells in dict.fromkeys(a.cells for _, a, _ in asking):
+        own = [(n, a.value, at) for n, a, at in asking if a.cells == cells]
         sizes = [len(groups[at]) for _, _, at in own]
-        fractions = [v.fraction or 0.0 for _, v, _ in own if isinstance(v, CounterValue)]
+        fractions = [value.fraction or 0.0 for _, value, _ in own]
         columns = (np.concatenate([c[at] for _, _, at in own]) for c in (groups, after, until))
         group, begin, end = columns
         windows = AskedWindows(group, begin, end, np.repeat(fractions, sizes))
         added = [stores[number] for number in source.added]
-        parts = [store.counters[argument] for store in added]
-        scanned, passed = scan_counters(parts, windows)
-        added[0].scans[argument].combined += passed
+        scanned, passed = own[0][1].scan([store.by_value[cells] for store in added], windows)
+        added[0].scans[cells].combined += passed
         stops = np.cumsum(sizes).tolist()
         for (n, _, _), size, stop in zip(own, sizes, stops, strict=True):
             found[n] = scanned.among(stop - size, stop)
-    return (found[n] for n, _, _, _ in counted)
+    return (found[n] for n, _, _ in asking)
 
 
 def _begin(
-    aggregate: ReadAggregate, offsets: Mapping[int, int], lengths: Int64s, count: int
+    aggregate: ReadAggregate | ScannedAggregate,
+    offsets: Mapping[int, int],
+    lengths: Int64s,
+    count: int,
 ) -> AskedRows | None:
     """Which of the rows of a source an aggregate is asked for."""
     due = [p for p in aggregate.probes if lengths[p]]
@@ -133,7 +130,7 @@ def _begin(
         return None
     starts = np.array([offsets[p] for p in due], np.int64)
     at = number_ranges(starts, lengths[due])
-    if not isinstance(aggregate.value, CounterValue):
+    if isinstance(aggregate, ReadAggregate):
         aggregate.value.begin(2 * len(at))
     every = len(at) == count
     both = None if every else np.concatenate([at, at + count])

@@ -102,6 +102,14 @@ class ValueCounts:
                 found.append(accumulator.update(events, values))
         return found
 
+    @property
+    def stores(self) -> tuple[SubWindows, ...]:
+        return (self.store,)
+
+    def close(self, now: int) -> None:
+        """Every row up to ``now`` has come."""
+        self.store.now = now
+
     def forget(self, by: int = LEAVES, until: int | None = None) -> None:
         """Drop the sub-windows that have left (or, by COMES, that have come), those ``until`` then
         only if it is given, and pairs that nothing counts, if they are many.

@@ -5,15 +5,16 @@ Rows are folded into the summary of their group in the open sub-window
 summaries become cells, and the synopses that the rules of sharing chose take them in
 (``windrow.synopses.grouped_synopses``): running sums of counts and sums, intervals or plain cells
 of minima and maxima. Summaries alone are saved; the synopses are computed from them again. Counters
-of values are beside them, as a basic interval synopsis (``windrow.operators.aggregates
-.counter_scans`` reads it).
+of values are beside them, or ranks or sketches of values, as basic interval synopses (``windrow
+.operators.aggregates.counter_scans`` reads them).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +23,11 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.operators.aggregates.group_summaries import GroupSummaries
-from windrow.operators.aggregates.shared_reads import Executions
+from windrow.operators.aggregates.shared_reads import ByValue, Executions
 from windrow.operators.aggregates.summaries import Summary
-from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.base import Saved, below
 from windrow.operators.snap import round_up
-from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
+from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES, SubWindows
 from windrow.synopses.base import Work
 from windrow.synopses.grouped_synopses import (
     BasicColumns,
@@ -96,7 +96,7 @@ def _touched(  # type: ignore[no-untyped-def]  # noqa: PLR0912
 COUNTERS = 1 << 32
 """What raises the number of a store in what is sent to it, if that are counters."""
 VALUES = "values"
-"""With a number, what saved counters are called."""
+"""With a number, what is called so that is saved by value."""
 NO_CODES = np.empty(0, np.int64)
 
 
@@ -112,10 +112,41 @@ class Touched:
         return len(self.probe)
 
 
+class CellsByValue(Protocol):
+    """What is kept of an argument's values by sub-window and group: counters, ranks, sketches."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def stores(self) -> tuple[SubWindows, ...]: ...
+
+    def fold(self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array) -> Int64s:
+        """Take values in; in which of the cells each is."""
+        ...
+
+    def merge(
+        self, codes: Int64s, comes: Int64s, leaves: Int64s, argument: pa.Array, parts: Int64s
+    ) -> None:
+        """Take in values that senders have counted; ``parts`` is a column of counts."""
+        ...
+
+    def close(self, now: int) -> None: ...
+
+    def forget(self, by: int = LEAVES, until: int | None = None) -> None: ...
+
+    def regroup(self, live: Int64s, remap: Int64s) -> None: ...
+
+    def save(self, groups: Interner) -> Saved: ...
+
+    def load(
+        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
+    ) -> None: ...
+
+
 class PredicateStore:
     """``sums`` are the summaries of counts and sums, ``extremes`` those of minima and maxima, each
     with the number of its argument; of the latter ``scanned`` says which are never probed.
-    ``counted`` are arguments whose values are counted, each with its type.
+    ``by_value`` has what is kept of values of arguments.
     """
 
     def __init__(
@@ -125,10 +156,9 @@ class PredicateStore:
         sums: Sequence[tuple[Summary, int]],
         extremes: Sequence[tuple[Summary, int]],
         scanned: Sequence[bool],
-        counted: Sequence[tuple[pa.DataType, int]] = (),
+        by_value: Mapping[ByValue, CellsByValue] = MappingProxyType({}),
     ) -> None:
-        self.s, self.keep = s, keep
-        self.counters = {argument: ValueCounts(kind, []) for kind, argument in counted}
+        self.s, self.keep, self.by_value = s, keep, by_value
         self.summaries = GroupSummaries([*sums, *extremes])
         self._sums, self._scanned = len(sums), tuple(scanned)
         places = [*self.summaries.places, self.summaries.width]
@@ -136,7 +166,7 @@ class PredicateStore:
         self.sum_places, self.extreme_places = places[: self._sums], places[self._sums : -1]
         self.work = [Work() for _ in range(1 + len(extremes))]
         """Of the running synopses, and of each of the extremes."""
-        self.scans = {argument: Work() for argument in self.counters}
+        self.scans = {cells: Work() for cells in by_value}
         self._build()
 
     def _build(self) -> None:
@@ -152,7 +182,7 @@ class PredicateStore:
         self._take_in()
 
     def __len__(self) -> int:
-        return len(self.summaries) + sum(map(len, self.counters.values()))
+        return len(self.summaries) + sum(map(len, self.by_value.values()))
 
     def serve(self, other: PredicateStore) -> None:
         """Keep sub-windows as long as another store of the same contents, as the same kinds."""
@@ -165,25 +195,26 @@ class PredicateStore:
     # --- updates
 
     def _set_leaves(self) -> None:
-        for store in (self.summaries.store, *(c.store for c in self.counters.values())):
+        beside = (store for cells in self.by_value.values() for store in cells.stores)
+        for store in (self.summaries.store, *beside):
             store.windows.view[:, LEAVES] = store.windows.view[:, COMES] + self.keep
 
     def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:
         """Take rows, in the order of time, into the open sub-windows; in which summary each is."""
-        self.fold_counters(codes, ts, arguments)
+        self.fold_values(codes, ts, arguments)
         comes = round_up(ts, self.s)
         return self.summaries.fold(codes, comes, comes + self.keep, arguments)
 
-    def fold_counters(
+    def fold_values(
         self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]
-    ) -> dict[int, Int64s]:
-        """The same for counters alone; in which counter of each argument each row is."""
-        if not self.counters:
+    ) -> dict[ByValue, Int64s]:
+        """The same for what is kept by value alone."""
+        if not self.by_value:
             return {}
         comes = round_up(ts, self.s)
         return {
-            argument: counter.fold(codes, comes, comes + self.keep, arguments[argument])
-            for argument, counter in self.counters.items()
+            (kept, argument): cells.fold(codes, comes, comes + self.keep, arguments[argument])
+            for (kept, argument), cells in self.by_value.items()
         }
 
     def merge(self, codes: Int64s, ts: Int64s, parts: Int64s) -> None:
@@ -191,18 +222,19 @@ class PredicateStore:
         comes = round_up(ts, self.s)
         self.summaries.merge(codes, comes, comes + self.keep, parts)
 
-    def merge_counters(
-        self, argument: int, codes: Int64s, ts: Int64s, values: pa.Array, counts: Int64s
+    def merge_values(
+        self, cells: ByValue, codes: Int64s, ts: Int64s, values: pa.Array, counts: Int64s
     ) -> None:
-        """The same for counters of an argument."""
+        """The same for values, which they have counted."""
         comes = round_up(ts, self.s)
-        counter = self.counters[argument]
-        counter.merge(codes, comes, comes + self.keep, values, counts[:, np.newaxis])
+        held = self.by_value[cells]
+        held.merge(codes, comes, comes + self.keep, values, counts[:, np.newaxis])
 
     def close(self, now: int) -> None:
         """Every row up to ``now`` has come: update the synopses."""
-        for store in (self.summaries.store, *(c.store for c in self.counters.values())):
-            store.now = now
+        self.summaries.store.now = now
+        for cells in self.by_value.values():
+            cells.close(now)
         self._take_in()
 
     def _take_in(self) -> None:
@@ -290,8 +322,8 @@ class PredicateStore:
         the ones that end up to ``needed``, if that is given.
         """
         until = None if needed is None else needed + self.keep
-        for counter in self.counters.values():
-            counter.forget(until=until)
+        for cells in self.by_value.values():
+            cells.forget(until=until)
         first = self.summaries.store.forget(until=until)
         self.chains.forget(first)
         self.running.forget(first)
@@ -304,14 +336,14 @@ class PredicateStore:
     def regroup(self, remap: Int64s) -> None:
         """Groups got new codes."""
         self.summaries.renumber(remap[self.held_groups()])
-        for counter in self.counters.values():
-            counter.regroup(NO_CODES, remap)
+        for cells in self.by_value.values():
+            cells.regroup(NO_CODES, remap)
         self._build()
 
     def save(self, groups: Interner) -> Saved:
         saved = self.summaries.save(groups)
-        for argument, counter in enumerate(self.counters.values()):
-            saved.add(f"{VALUES}{argument}", counter.save(groups))
+        for number, cells in enumerate(self.by_value.values()):
+            saved.add(f"{VALUES}{number}", cells.save(groups))
         return saved
 
     def load(
@@ -319,8 +351,8 @@ class PredicateStore:
     ) -> None:
         own = {name: batch for name, batch in segments.items() if not name.startswith(VALUES)}
         self.summaries.load(own, meta, groups)
-        for argument, counter in enumerate(self.counters.values()):
-            name = f"{VALUES}{argument}"
-            counter.load(below(name, segments), meta[name], groups)
+        for number, cells in enumerate(self.by_value.values()):
+            name = f"{VALUES}{number}"
+            cells.load(below(name, segments), meta[name], groups)
         self._set_leaves()
         self._build()

@@ -16,7 +16,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import PLAIN_TYPES, Field, Schema, Type
 from windrow.plan.expressions import Column, Expression, Named
 from windrow.plan.nodes.base import STRICT, Node, Unary
-from windrow.plan.nodes.relational import Aggregate, GroupBy, OrderKey, Selection, TopLists
+from windrow.plan.nodes.relational import Aggregate, GroupBy, OrderKey, Reading, Selection, TopLists
 from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.nodes.stream_relation import Window
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
@@ -62,12 +62,17 @@ class SlidingGroupBy(Unary):
 
 
 COUNTERS = "COUNTERS"
+RANKS = "RANKS"
+SKETCHES = "SKETCHES"
+BY_VALUE = frozenset({COUNTERS, RANKS, SKETCHES})
+"""What takes values in one by one; senders count these, whatever becomes of them."""
 
 
 @dataclass(frozen=True)
 class KeptContent:
     """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it, or
-    ``COUNTERS``, how often each value occurs.
+    ``COUNTERS``, how often each value occurs, or in their place values at known ``RANKS`` or a
+    sketch of the set of values (``SKETCHES``).
 
     Every interval knows how many tuples it is of, so ``COUNT(*)`` is not listed.
     """
@@ -95,7 +100,8 @@ class SharedAggregate:
     """An aggregate as it is read: from the synopses ``added`` less those ``subtracted`` (SS4).
 
     Adding minima and maxima means to take the least and the greatest. The numbers are places in
-    ``SharedGroupBy.synopses``. ``parameter`` is the p of QUANTILE.
+    ``SharedGroupBy.synopses``. ``parameter`` is the p of QUANTILE. Of one that is APPROXIMATE the
+    estimate or an end of its bounds is read.
     """
 
     function: str
@@ -104,6 +110,7 @@ class SharedAggregate:
     added: tuple[int, ...]
     subtracted: tuple[int, ...] = ()
     parameter: float | None = None
+    reading: Reading = Reading.EXACT
 
 
 @dataclass(frozen=True)
@@ -178,9 +185,9 @@ class SharedGroupBy(Unary):
 
     @cached_property
     def counted_arguments(self) -> tuple[Expression, ...]:
-        """Those of which the values are counted, each once."""
+        """Those whose values are taken in one by one, each once."""
         contents = (c for store in self.synopses for c in store.contents)
-        return tuple(dict.fromkeys(c.argument for c in contents if c.function == COUNTERS))
+        return tuple(dict.fromkeys(c.argument for c in contents if c.function in BY_VALUE))
 
     @property
     def pattern(self) -> UpdatePattern:

@@ -9,12 +9,15 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Column, Named
 from windrow.plan.nodes import Aggregate, Node
 from windrow.plan.nodes.sub_window_groups import (
+    BY_VALUE,
     COUNTERS,
+    SKETCHES,
     KeptContent,
     PredicateSynopses,
     SharedGroupBy,
     SlidingGroupBy,
 )
+from windrow.plan.nodes.sub_window_groups import RANKS as RANKED
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.physical.state_kinds import Kept, State, SubWindowKind
 
@@ -105,7 +108,7 @@ def summaries_of_synopses(store: PredicateSynopses) -> tuple[KeptContent, ...]:
     """
     summed = {c.argument for c in store.contents if c.function == "SUM"}
     own = [c for c in store.contents if c.function != "COUNT" or c.argument not in summed]
-    own = [c for c in own if c.function != COUNTERS]
+    own = [c for c in own if c.function not in BY_VALUE]
     return tuple(sorted(own, key=lambda content: content.function in EXTREMES))
 
 
@@ -131,8 +134,13 @@ def kept_for_many(node: SharedGroupBy) -> Kept:
     """What is kept for many queries, in the words of EXPLAIN: the most of any predicate."""
     count = max((-(-store.keep // store.s) for store in node.synopses), default=1)
     kept = [SubWindowKind(count, "summaries by predicate and group")]
-    if node.counted_arguments:
+    contents = {c.function for store in node.synopses for c in store.contents}
+    if COUNTERS in contents:
         kept.append(SubWindowKind(count, "counts by predicate, group and value"))
+    if RANKED in contents:
+        kept.append(SubWindowKind(count, f"{RANKS} ranks by predicate and group", RANK_ERROR))
+    if SKETCHES in contents:
+        kept.append(SubWindowKind(count, "CPC sketches by predicate and group", SKETCH_ERROR))
     return tuple(kept)
 
 

@@ -99,7 +99,7 @@ def take_apart(query: QueryDeclaration) -> TakenApart | None:
         (node,) = node.inputs
     if isinstance(node, SlidingGroupBy):
         node = node.logical
-    if not isinstance(node, GroupBy) or node.every_time or not node.exact:
+    if not isinstance(node, GroupBy) or node.every_time or node.lists is not None:
         return None
     slide = _slide(node.input, above)
     if slide is None or not isinstance(node.input, Window):
@@ -211,7 +211,7 @@ def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
     if isinstance(parameter, Joining):
         return None
-    return Aggregate(function, argument, parameter)
+    return Aggregate(function, argument, parameter, approximate=not planned.exact)
 
 
 MOST_TERMS = 64

@@ -14,7 +14,7 @@ from typing import Any
 
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Expression, Literal, Named
-from windrow.plan.nodes import Node, OrderKey
+from windrow.plan.nodes import Node, OrderKey, Reading
 from windrow.plan.nodes.sub_window_groups import (
     GroupMember,
     KeptContent,
@@ -138,7 +138,9 @@ def _query(query: PeriodicQuery) -> dict[str, Any]:
     return {
         "name": query.name,
         "source": query.source,
-        "aggregates": [[a.function.value, a.argument, a.parameter] for a in query.aggregates],
+        "aggregates": [
+            [a.function.value, a.argument, a.parameter, a.approximate] for a in query.aggregates
+        ],
         "windows": query.windows,
         "slide": query.slide,
         "group_by": query.group_by,
@@ -224,7 +226,15 @@ def _member(member: GroupMember) -> dict[str, Any]:
         "having": _expression(member.having),
         "columns": [_expression(column) for column in member.columns],
         "aggregates": [
-            [a.function, _expression(a.argument), a.type.value, a.added, a.subtracted, a.parameter]
+            [
+                a.function,
+                _expression(a.argument),
+                a.type.value,
+                a.added,
+                a.subtracted,
+                a.parameter,
+                a.reading.value,
+            ]
             for a in member.aggregates
         ],
         "since": member.since,
@@ -250,9 +260,15 @@ def _read_top(saved: list[Any] | None) -> MemberTop | None:
 def _read_member(saved: Mapping[str, Any]) -> GroupMember:
     aggregates = tuple(
         SharedAggregate(
-            function, _read_optional(argument), Type(kind), tuple(added), tuple(subtracted), p
+            function,
+            _read_optional(argument),
+            Type(kind),
+            tuple(added),
+            tuple(subtracted),
+            p,
+            *map(Reading, reading),
         )
-        for function, argument, kind, added, subtracted, p in saved["aggregates"]
+        for function, argument, kind, added, subtracted, p, *reading in saved["aggregates"]
     )
     columns = tuple(map(_read_expression, saved["columns"]))
     having = _read_optional(saved["having"])

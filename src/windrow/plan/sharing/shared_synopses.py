@@ -6,9 +6,10 @@ sharing (Golab 2006, 8.3) say which synopses are kept for all of them; here that
 ``SharedGroupBy``, whose output says in its first column whose row it is. Each query has the answer
 that it would have had alone.
 
-QUANTILE and COUNT DISTINCT share counters of values; TOP is a ``SharedTop`` above all of them. Left
-alone is what the nodes cannot do: streams above the groups, the least text, and whatever could fail
-(CAST), since the error of one query must not stop the others.
+QUANTILE and COUNT DISTINCT share counters of values, or sketches if they are APPROXIMATE; TOP is a
+``SharedTop`` above all of them. Left alone is what the nodes cannot do: streams above the groups,
+the least text, and whatever could fail (CAST), since the error of one query must not stop the
+others.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from windrow.plan.expressions import (
 from windrow.plan.nodes import Every, Node, Projection, Selection, StreamScan, TopK
 from windrow.plan.nodes.sub_window_groups import (
     COUNTERS,
+    RANKS,
+    SKETCHES,
     GroupMember,
     KeptContent,
     MemberTop,
@@ -61,18 +64,15 @@ FEWEST = 2
 MOST_PREDICATES = Threshold(64, least=1)
 """More queries than this that differ in their predicates only are left to an index over these
 (``shared_selection``): it finds those that a tuple satisfies without trying each."""
-SHAREABLE = {
-    Function.COUNT: Kept.COUNT,
-    Function.SUM: Kept.SUM,
-    Function.AVG: Kept.SUM,
-    Function.MIN: Kept.MIN,
-    Function.MAX: Kept.MAX,
-    Function.COUNT_DISTINCT: Kept.COUNTERS,
-    Function.QUANTILE: Kept.COUNTERS,
+KEPT_AS = {
+    Kept.COUNT: "COUNT",
+    Kept.SUM: "SUM",
+    Kept.MIN: "MIN",
+    Kept.MAX: "MAX",
+    Kept.COUNTERS: COUNTERS,
+    Kept.QUANTILE_SKETCH: RANKS,
+    Kept.DISTINCT_SKETCH: SKETCHES,
 }
-"""The aggregates that the node answers, and which of the contents they are read from."""
-KEPT_AS = {Kept.COUNT: "COUNT", Kept.SUM: "SUM", Kept.MIN: "MIN", Kept.MAX: "MAX"}
-KEPT_AS[Kept.COUNTERS] = COUNTERS
 WIDENING = {(Type.INT, Type.BIGINT), (Type.FLOAT, Type.DOUBLE)}
 
 
@@ -181,8 +181,10 @@ def _judge(query: QueryDeclaration) -> Shareable | str | None:
         argument = arguments.get(aggregate.argument or "")
         textual = argument is not None and argument.type is Type.STRING
         extreme = aggregate.function in (Function.MIN, Function.MAX)
-        if aggregate.function not in SHAREABLE or (textual and extreme):
+        if textual and extreme:
             return f"{aggregate} needs the values themselves"
+    if parts.description.has_one_grain and parts.window % parts.slide:
+        return "its ranks are of sub-windows that others do not have: SLIDE does not divide RANGE"
     own = [parts.source.resolve(key.expression) for key in parts.groups.keys]
     keys = tuple(sorted(dict.fromkeys(own), key=render))
     row: list[Expression] = [_column(keys.index(key), key.type) for key in own]
@@ -373,9 +375,9 @@ class _Stores:
         parts = {part.contents: part for part in self._read_by[described.name].parts}
         types = [f.type for f in member.parts.groups.schema][len(member.parts.groups.keys) :]
         aggregates = []
-        for aggregate, kind in zip(described.aggregates, types, strict=True):
-            kept = SHAREABLE[aggregate.function]
-            (part,) = (parts[c] for c in aggregate.needs if c.kept is kept)
+        readings = [aggregate.reading for aggregate in member.parts.groups.aggregates]
+        for aggregate, kind, reading in zip(described.aggregates, types, readings, strict=True):
+            part = parts[aggregate.needs[0]]  # of AVG that of the sum
             argument = None if aggregate.argument is None else self._arguments[aggregate.argument]
             aggregates.append(
                 SharedAggregate(
@@ -385,6 +387,7 @@ class _Stores:
                     tuple(self.places[number] for number in part.added),
                     tuple(self.places[number] for number in part.subtracted),
                     aggregate.parameter,
+                    reading,
                 )
             )
         return GroupMember(

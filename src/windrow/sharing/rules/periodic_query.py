@@ -62,6 +62,21 @@ class Contents:
         """Whether a tuple in two overlapping sets may be counted once only (8.3.3)."""
         return self.kept not in (Kept.MIN, Kept.MAX)
 
+    @property
+    def depends_on_cut(self) -> bool:
+        """Whether what is kept of two intervals comes to something else than what would have been
+        kept of both in one, so that only the query's own intervals give the query's own answer.
+
+        So it is with values at ranks. All other contents, sketches of distinct values too, say the
+        same however tuples were cut.
+        """
+        return self.kept is Kept.QUANTILE_SKETCH
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether there are counters or sketches in an interval, and not one number."""
+        return self.kept in _BY_VALUE
+
     def __str__(self) -> str:
         return f"{self.kept.value} of {self.argument}" if self.argument else self.kept.value
 
@@ -102,6 +117,9 @@ _KEPT = {
     Function.QUANTILE: Kept.COUNTERS,
     Function.TOP: Kept.COUNTERS,
 }
+_BY_VALUE = frozenset(
+    {Kept.COUNTERS, Kept.DISTINCT_SKETCH, Kept.QUANTILE_SKETCH, Kept.FREQUENT_SKETCH}
+)
 _SKETCHES = {
     Function.COUNT_DISTINCT: Kept.DISTINCT_SKETCH,
     Function.QUANTILE: Kept.QUANTILE_SKETCH,
@@ -160,9 +178,14 @@ class PeriodicQuery:
         """What its aggregates are computed from, each once."""
         return tuple(dict.fromkeys(c for a in self.aggregates for c in a.needs))
 
+    @property
+    def has_one_grain(self) -> bool:
+        """Whether no other s gives its answers; see ``Contents.depends_on_cut``."""
+        return any(contents.depends_on_cut for contents in self.needs)
+
     def fits(self, s: int) -> bool:
         """Whether the windows and the period are multiples of s (8.4.1)."""
-        return self.grain % s == 0
+        return self.grain == s if self.has_one_grain else self.grain % s == 0
 
     def period(self, s: int) -> int:
         """The period in updates of synopses with this s."""

@@ -8,7 +8,8 @@ what nobody else reads.
 Several queries get one s that fits all of them where that costs little space. A synopsis with an s
 that divides the windows and periods of several queries serves them all (SS1), but a small s means
 many intervals. Two sets of queries are given one s if its synopsis has at most ``DEAREST`` times
-the intervals that their two had. The text has one s given.
+the intervals that their two had. The text has one s given. A query whose answers need an s of its
+own (values at ranks) has that, and the others choose among themselves.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def choose_grains(queries: Sequence[PeriodicQuery]) -> tuple[int, ...]:
     >>> choose_grains([query(1000, 100), query(21, 7)])
     (100, 7)
     """
-    classes = list(_by_grain(queries))
+    classes = _by_grain([query for query in queries if not query.has_one_grain])
     while True:
         merges = [
             (one.b + other.b - one.merge(other).b, one, other)
@@ -71,7 +72,10 @@ def choose_grains(queries: Sequence[PeriodicQuery]) -> tuple[int, ...]:
         classes = [c for c in classes if c not in (one, other)]
         classes.append(one.merge(other))
         classes.sort(key=lambda c: -c.s)
-    return tuple(max(c.s for c in classes if query.fits(c.s)) for query in queries)
+    return tuple(
+        query.grain if query.has_one_grain else max(c.s for c in classes if query.fits(c.s))
+        for query in queries
+    )
 
 
 def _by_grain(queries: Sequence[PeriodicQuery]) -> list[_Class]:

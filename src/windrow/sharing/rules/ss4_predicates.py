@@ -180,8 +180,11 @@ def find_relevant(
     Whatever counts tuples needs a disjoint cover of the query's predicate, MIN and MAX any cover,
     and what can be subtracted may also use a disjoint supercover, if what that has too much has a
     disjoint cover. All have the same s and windows at least as long as the query's. The fewest
-    synopses are taken, and addition before subtraction.
+    synopses are taken, and addition before subtraction. Values at ranks are put together from
+    nothing but those of the query's own tuples.
     """
+    if contents.depends_on_cut:
+        return None
     found = (
         _combine(contents, query, [shape for shape in shapes if shape.s == s])
         for s in sorted({shape.s for shape in shapes}, reverse=True)

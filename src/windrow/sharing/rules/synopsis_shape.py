@@ -14,7 +14,7 @@ from enum import Enum
 
 from windrow.core.errors import WindrowError
 from windrow.sharing.rules.dnf import EVERYTHING, Predicate
-from windrow.sharing.rules.periodic_query import Contents, Kept, PeriodicQuery
+from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
 
 
 class SynopsisKind(Enum):
@@ -104,16 +104,17 @@ def cheapest_kind(contents: Contents, b: int, together: int, *, over_join: bool)
     is scanned once for all, at most b intervals, and an interval synopsis is probed by each query,
     about log b intervals: basic pays from b / log b queries on, and has half the space (8.3.1).
     Counters are always basic, as in 8.5.1: a long interval has those of the short ones in it again,
-    and combining two intervals takes as long as they have values.
+    and combining two intervals takes as long as they have values. So are sketches: to merge many
+    into one takes little longer than to read that.
 
+    >>> from windrow.sharing.rules.periodic_query import Kept
     >>> b8 = [cheapest_kind(Contents(Kept.MAX, "x"), 8, n, over_join=False) for n in (1, 2, 3)]
     >>> [kind.value for kind in b8]
     ['interval', 'interval', 'basic interval']
     """
     if contents.is_subtractable:
         return SynopsisKind.RJ if over_join else SynopsisKind.RUNNING
-    counted = contents.kept is Kept.COUNTERS
-    if counted or together * math.log2(b) >= b or b == 1:
+    if contents.is_by_value or together * math.log2(b) >= b or b == 1:
         return SynopsisKind.BIJ if over_join else SynopsisKind.BASIC
     return SynopsisKind.IJ if over_join else SynopsisKind.INTERVAL
 

@@ -173,6 +173,14 @@ def _workers(master: str, options: SessionOptions, *, ours: bool) -> WorkerEnvir
     return WorkerEnvironment(named or sys.executable)
 
 
+def name_interpreter(session: SparkSession) -> bool:
+    """Have Python workers run this interpreter, on one machine and if nobody has named another."""
+    chosen = on_one_machine(session) and session.sparkContext.pythonExec == UNCHOSEN
+    if chosen:
+        session.sparkContext.pythonExec = sys.executable
+    return chosen
+
+
 def configure(session: SparkSession) -> SparkSession:
     """A session beside the given one, on the same cluster, with the settings that stages need.
 
@@ -183,8 +191,7 @@ def configure(session: SparkSession) -> SparkSession:
     kept if someone chose it; otherwise there are as many as cores.
     """
     logging.getLogger("py4j.clientserver").addFilter(TOLD)
-    if on_one_machine(session) and session.sparkContext.pythonExec == UNCHOSEN:
-        session.sparkContext.pythonExec = sys.executable
+    if name_interpreter(session):
         _start_workers_fast(session.sparkContext)
     ours = session.newSession()
     for name, value in STREAMING.items():

@@ -58,7 +58,7 @@ def check_workers(
     try:
         refusals = context.parallelize(range(tasks), tasks).mapPartitions(look).collect()
     except (Py4JJavaError, PySparkException) as failure:
-        raise _no_python(context.pythonExec, failure) from failure
+        raise python_error(context.pythonExec, failure) from failure
     for refusal in refusals:
         raise refusal.error(context.pythonExec)
 
@@ -166,7 +166,7 @@ class _Look:
                     yield _Refusal(host, who, path, verb)
 
 
-def _no_python(python: str, failure: BaseException) -> Exception:
+def python_error(python: str, failure: BaseException) -> Exception:
     text = whole_text(failure)
     if found := NO_WINDROW.search(text):
         return InputError(
