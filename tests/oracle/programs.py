@@ -197,7 +197,7 @@ def selects(draw: st.DrawFn, names: list[Named], most_sources: int = 4) -> Selec
         block = replace(block, negations=(draw(negations(columns, names)),))
     arrays = [c for c in scopes[-1] if c.type.startswith("ARRAY")]
     if arrays and not (block.internal or block.mixed) and draw(st.booleans()):
-        outer = draw(st.integers(0, 2)) == 0
+        outer = not froms[-1].nrr and draw(st.integers(0, 2)) == 0  # no outer join of an NRR
         block = replace(block, unnest=Unnest(draw(st.sampled_from(arrays)), outer))
         columns = [*columns, *block.unnest.columns * 2]
     return draw(shaped(block, columns))
