@@ -7,8 +7,10 @@ Each query is a sliding GROUP BY over one stream of Parquet files,
 and a drop is a small file, renamed into the watched directory. It is answered when every query has
 committed a result of it. Beside the times: processor seconds per drop and memory (proportional set
 size) of the driver, the Java virtual machine and the Python workers together, and what they take
-while nothing comes. Each count of queries has a process of its own, so that none has what another
-left; warm-up drops, in which Java compiles what it runs, are not counted.
+while nothing comes, processes that these have started and that have ended included. Each count of
+queries has a process of its own, so that none has what another left. Java compiles what it runs
+often, and ten streaming queries run ten times as many micro-batches; so that all are equally warm,
+each virtual machine has first run another pipeline for as many. Warm-up drops are not counted.
 
 The rival is what ten queries cost when each is a streaming query of its own, in one session. The
 last line is the processor time per drop of those ten over that of ten in one pipeline.
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,9 +47,10 @@ POLL, LONGEST = 0.005, 120.0
 
 @dataclass(frozen=True)
 class Plan:
-    """``warm`` drops, then ``drops`` that count, ``pause`` seconds apart or up to 0.1 more, then
-    ``idle`` seconds."""
+    """``before`` drops for another pipeline and ``warm`` ones, then ``drops`` that count, ``pause``
+    seconds apart or up to 0.1 more, then ``idle`` seconds."""
 
+    before: int = 200
     warm: int = 20
     drops: int = 40
     pause: float = 0.3
@@ -54,7 +58,7 @@ class Plan:
 
 
 FULL = {"plan": Plan(), "counts": (1, 10, 100)}
-QUICK = {"plan": Plan(warm=12, drops=12, idle=3.0), "counts": (1, 10)}
+QUICK = {"plan": Plan(before=100, warm=12, drops=12, idle=3.0), "counts": (1, 10)}
 
 
 def drop(directory: Path, number: int) -> None:
@@ -101,7 +105,7 @@ class Usage:
                 used = process.cpu_times()
             except psutil.NoSuchProcess:
                 continue
-            total += used.user + used.system
+            total += used.user + used.system + used.children_user + used.children_system
         return total
 
     def megabytes(self) -> float:
@@ -114,32 +118,33 @@ class Usage:
         return total / 2**20
 
 
-def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
-    """What a number of queries take, in this process."""
-    from benchmarks.spark_beside import pipelines  # noqa: PLC0415 - starts Java
-    from windrow.plan.program import compile_script  # noqa: PLC0415
-    from windrow.spark.run.session import spark_session  # noqa: PLC0415
-    from windrow.spark.run.spark_job import Feed  # noqa: PLC0415
+class Running:
+    """Queries over one directory, in one pipeline or each in its own."""
 
-    directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
-    (directory / "in").mkdir()
-    catalog = compile_script(script(directory, count)).catalog
-    session = spark_session("local[2]")
-    running = pipelines(session, catalog, directory / "checkpoint", Feed(), apart=apart)
-    for pipeline in running:  # one by one: Spark gives the Python process of each ten seconds
-        pipeline.start()
-        while pipeline.starting:
-            time.sleep(0.1)
-    places = [directory / "out" / f"q{number}" for number in range(count)]
+    def __init__(self, session: Any, count: int, *, apart: bool) -> None:
+        from benchmarks.spark_beside import pipelines  # noqa: PLC0415 - starts Java
+        from windrow.plan.program import compile_script  # noqa: PLC0415
+        from windrow.spark.run.spark_job import Feed  # noqa: PLC0415
 
-    def answered(number: int) -> float:
-        """The seconds until every query has committed one result more than before."""
-        waiting = [(place, commit_names(place)) for place in places]
+        self._directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
+        (self._directory / "in").mkdir()
+        catalog = compile_script(script(self._directory, count)).catalog
+        checkpoint = self._directory / "checkpoint"
+        self._pipelines = pipelines(session, catalog, checkpoint, Feed(), apart=apart)
+        for pipeline in self._pipelines:  # one by one: Spark gives the Python of each ten seconds
+            pipeline.start()
+            while pipeline.starting:
+                time.sleep(0.1)
+        self._places = [self._directory / "out" / f"q{number}" for number in range(count)]
+
+    def answer(self, number: int) -> float:
+        """The seconds until every query has committed one result more than before a drop."""
+        waiting = [(place, commit_names(place)) for place in self._places]
         began = time.perf_counter()
-        drop(directory / "in", number)
+        drop(self._directory / "in", number)
         while waiting:
             if time.perf_counter() - began > LONGEST:
-                ended = [str(p.failure)[:500] for p in running if p.failure is not None]
+                ended = [str(p.failure)[:500] for p in self._pipelines if p.failure is not None]
                 raise TimeoutError(f"no answer within two minutes; {ended or 'all run'}")
             time.sleep(POLL)
             # One directory after the other: looking at all of them would be part of the figures.
@@ -147,14 +152,33 @@ def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
                 waiting.pop()
         return time.perf_counter() - began
 
-    usage = Usage()
-    try:
+    def finish(self) -> None:
+        for pipeline in self._pipelines:
+            pipeline.finish()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
+    """What a number of queries take, in this process."""
+    from windrow.spark.run.session import spark_session  # noqa: PLC0415 - starts Java
+
+    session = spark_session("local[2]")
+    with ExitStack() as ended:
+        ended.callback(session.stop)
+        another = Running(session, 1, apart=False)
+        try:
+            for number in range(plan.before):
+                another.answer(number)
+        finally:
+            another.finish()
+        running, usage = Running(session, count, apart=apart), Usage()
+        ended.callback(running.finish)
         for number in range(plan.warm):
-            answered(number)
+            running.answer(number)
         used = usage.seconds()
         laps = []
         for number in range(plan.warm, plan.warm + plan.drops):
-            laps.append(answered(number))
+            laps.append(running.answer(number))
             # Drops at the rhythm of Spark's triggers would all wait for the same time.
             time.sleep(plan.pause + number % 10 / 100)
         per_drop = (usage.seconds() - used) / plan.drops
@@ -163,11 +187,6 @@ def measure(count: int, plan: Plan, *, apart: bool) -> dict[str, float]:
         used, began = usage.seconds(), time.perf_counter()
         time.sleep(plan.idle)
         idle = (usage.seconds() - used) / (time.perf_counter() - began)
-    finally:
-        for pipeline in running:
-            pipeline.finish()
-        session.stop()
-        shutil.rmtree(directory, ignore_errors=True)
     p50, p99 = np.percentile(laps, [50, 99])
     return {
         "p50": float(p50),

@@ -67,8 +67,8 @@ def retimed(base: Named, delay: int) -> View:
     when = Expr(later.format(TIME), f"CAST({later.format('ts')} AS BIGINT)", "BIGINT")
     columns = [column(name, type_, "X") for name, type_ in base.columns]
     shown = tuple(Item(c.cql.split(".")[1], c) for c in columns)
-    body = Select((*shown, Item("w", when)), (Source(base.name, "X"),))
-    return View("V1", body, stream=True, timed_by="w")
+    body = Select((*shown, Item("own", when)), (Source(base.name, "X"),))
+    return View("V1", body, stream=True, timed_by="own")
 
 
 @st.composite
