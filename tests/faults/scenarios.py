@@ -244,7 +244,9 @@ def full(world: World, patch: pytest.MonkeyPatch) -> str:
 
     with patch.context() as within:
         within.setattr(atomic_files, "write", write)
-        with pytest.raises((WindrowError, OSError), match="No space left"):  # bare: it has not begun
+        with pytest.raises(
+            (WindrowError, OSError), match="No space left"
+        ):  # bare: it has not begun
             world.live()
     return f"the driver's {room + 1}. file"
 

@@ -262,6 +262,13 @@ class Connection:
         """
         self._runtime.read_frame(name, frame)
 
+    def changes_stream(self, query: str) -> Any:
+        """The changes of a query INTO files, as a streaming DataFrame for any other job on Spark.
+
+        That is for a connection on Spark; an embedded one has ``Handle.stream``.
+        """
+        return self._runtime.changes_frame(self.queries[query].name)
+
     def advance(self, to: Instant) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it.
 

@@ -236,6 +236,14 @@ class Embedded:
             remedy="connect(spark=session), or push its rows",
         )
 
+    def changes_frame(self, query: str) -> Any:
+        raise InputError(
+            where=f"query {query}",
+            expected="a connection on Spark for a streaming DataFrame",
+            found="an embedded one",
+            remedy="connect(spark=session), or take its changes by stream() of the query",
+        )
+
     def read(self) -> None:
         """Take in all files that have been found."""
         while self.inputs.step():
