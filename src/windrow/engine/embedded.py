@@ -184,7 +184,10 @@ class Embedded:
 
     def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
         """Fill a run whose streams have had rows with what earlier runs hold, if they do."""
-        start = self._late_start(run.pipeline.plan, run.streams, earlier)
+        plan = run.pipeline.plan
+        if run.job.selection is not None:  # it begins empty, and is complete when each member is
+            plan, earlier = next(iter(run.job.members.values())).query.plan, []
+        start = self._late_start(plan, run.streams, earlier)
         if start is None or run.job.archive is not None:
             return False
         run.fill(start)

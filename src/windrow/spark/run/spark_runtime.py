@@ -77,9 +77,9 @@ class OnSpark:
         on_restart: Callable[[str], None] = lambda _: None,
         stop: threading.Event | None = None,
         close_session: Callable[[], None] = lambda: None,
-        given: SparkSession | None = None,
+        given_session: SparkSession | None = None,
     ) -> None:
-        self._close_session, self._given = close_session, given
+        self._close_session, self._given_session = close_session, given_session
         self.strategy, self.wall = Strategy.from_name(strategy), feed.wall
         self._open_session, self._feed, self._on_restart = open_session, feed, on_restart
         self._stop = stop or threading.Event()
@@ -302,7 +302,7 @@ class OnSpark:
         """The changes of a query INTO files, on the session that was given."""
         members = ((run, n, m.name) for run in self.runs for n, m in run.job.members.items())
         run, number = next((run, number) for run, number, name in members if name == query)
-        return changes_of_member(self._given or self._open_session(), run, number)
+        return changes_of_member(self._given_session or self._open_session(), run, number)
 
     def read(self) -> None:
         """Deliver the files of relations when all of them have been read."""
