@@ -226,3 +226,42 @@ def test_explain_of_a_running_query_that_shares_says_from_when_it_is_complete():
         assert late.complete_from == 80
         assert would_be.endswith("complete from instant 80")
         assert db.explain("most").splitlines()[-1] == "late: complete from instant 80"
+
+
+def test_queries_that_share_a_selection_and_come_late_say_from_when_they_are_complete():
+    script = "".join(
+        f"CREATE QUERY q{low} AS SELECT k, COUNT(*) AS n FROM s [RANGE 10] "
+        f"WHERE v BETWEEN {low} AND {low + 5} GROUP BY k;"
+        for low in range(4)
+    )
+    declared, rows = "CREATE STREAM s (ts BIGINT, k INT, v BIGINT);", {"k": [1, 2], "v": [4, 4]}
+    with windrow.connect() as late, windrow.connect() as early:
+        early.execute(declared + script)
+        late.execute(declared)
+        for db in (early, late):
+            db.push("s", {"ts": [1, 9], **rows})
+            db.advance(to=9)
+        would_be = late.explain("SELECT k FROM s [RANGE 10]").splitlines()[-1]
+        queries = late.execute(script)
+        assert {query.complete_from for query in queries} == {19}
+        assert would_be.endswith(words := "complete from instant 19")
+        assert late.explain("q2").splitlines()[-1] == f"late: {words}"
+        for db in (early, late):
+            db.push("s", {"ts": [12, 13], **rows})
+        for instant, same in ((18, False), (19, True)):
+            for db in (early, late):
+                db.advance(to=instant)
+            found, known = (Counter(map(str, db.queries["q2"].answer().to_pylist()))
+                            for db in (late, early))  # fmt: skip
+            assert (found == known) is same
+
+
+def test_explain_of_a_running_query_says_times_and_that_it_is_never_complete():
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (at TIMESTAMP, v INT);")
+        db.push("s", {"at": ["2026-03-01 09:00:00"], "v": [1]})
+        db.advance(to="2026-03-01 09:00:30")
+        db.execute("CREATE QUERY recent AS SELECT v FROM s [RANGE 1 MINUTE];")
+        db.execute("CREATE QUERY ever AS SELECT v FROM s;")
+        assert "late: complete from instant 2026-03-01 09:01:" in db.explain("recent")
+        assert db.explain("ever").splitlines()[-1].endswith("do not have what came before")

@@ -19,14 +19,18 @@ pytestmark = pytest.mark.spark
 
 def taken(spark, tmp_path, directory) -> list[tuple]:
     """What a job that is started again and again gets, this time."""
+    return rows_of(changes_stream(spark, directory), tmp_path / "other")
+
+
+def rows_of(stream, state) -> list[tuple]:
+    """What a job over a stream of changes gets."""
     rows = []
 
     def take(frame, _batch):
         rows.extend(tuple(row) for row in frame.collect())
 
-    stream = changes_stream(spark, directory)
     writer = stream.writeStream.foreachBatch(take).trigger(availableNow=True)
-    writer.option("checkpointLocation", str(tmp_path / "other")).start().awaitTermination()
+    writer.option("checkpointLocation", str(state)).start().awaitTermination()
     return rows
 
 
@@ -75,6 +79,41 @@ def test_a_query_is_found_by_its_checkpoint_and_name(spark, tmp_path):
             changes_stream(spark, checkpoint=tmp_path / "checkpoint", query=query)
     with pytest.raises(InputError, match="checkpoint= and query="):
         changes_stream(spark)
+
+
+TABLE = """
+    CREATE STREAM s (ts BIGINT, k INT);
+    CREATE QUERY Recent AS SELECT k, COUNT(*) AS n FROM s [RANGE 1] GROUP BY k INTO '{0}/table';
+    CREATE QUERY longer AS SELECT k, COUNT(*) AS n FROM s [RANGE 9] GROUP BY k INTO '{0}/table';
+    CREATE QUERY alone AS SELECT k FROM s [RANGE 5] INTO '{0}/alone';
+    CREATE QUERY nowhere AS SELECT k FROM s [RANGE 2];
+"""
+
+
+def test_a_connection_gives_the_changes_of_its_queries_as_streams_of_the_session(spark, tmp_path):
+    with windrow.connect(spark, checkpoint=tmp_path / "state") as db:
+        db.execute(TABLE.format(tmp_path))
+        early = db.changes_stream("alone")  # nothing has come yet
+        assert early.sparkSession is spark
+        db.push("s", {"ts": [1, 1, 2, 4], "k": [1, 1, 2, 1]})
+        db.advance(to=5)
+        for name in ("recent", "longer", "alone"):  # the first two are in one table
+            whole = [tuple(row.values()) for row in db.queries[name].changes().to_pylist()]
+            stream = early if name == "alone" else db.changes_stream(name)
+            assert rows_of(stream, tmp_path / f"job-{name}") == whole != []
+        with pytest.raises(InputError, match="no INTO"):
+            db.changes_stream("nowhere")
+        with pytest.raises(KeyError, match="there is no other"):
+            db.changes_stream("other")
+    named = changes_stream(spark, checkpoint=tmp_path / "state", query="RECENT")
+    assert named.columns == ["instant", "change", "k", "n"]
+
+
+def test_an_embedded_connection_says_that_it_has_no_streaming_dataframes():
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT); CREATE QUERY q AS SELECT ts FROM s [RANGE 1];")
+        with pytest.raises(InputError, match="expected a connection on Spark"):
+            db.changes_stream("q")
 
 
 def test_workers_run_this_interpreter_unless_another_one_is_named(spark, tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.function_declarations import declare_function, load_functions
 from windrow.engine.handles import ArchiveHandle, ByName, Executed, Handle, SubscriptionsHandle
+from windrow.engine.late_start import words_of_running
 from windrow.engine.notebook_html import Plan, rows_html
 from windrow.engine.runtime import Run, Runtime
 from windrow.plan.binder import ExplainRequest
@@ -175,8 +176,7 @@ class Connection:
         running = self.queries.get(query.name)
         if running is None:
             return self._runtime.late_words(query)
-        since = running.complete_from
-        return None if since is None else f"late: complete from instant {since}"
+        return words_of_running(running.complete_from, query.clock)
 
     def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
@@ -261,6 +261,13 @@ class Connection:
         That is for a connection on Spark; an embedded one has ``push``.
         """
         self._runtime.read_frame(name, frame)
+
+    def changes_stream(self, query: str) -> Any:
+        """The changes of a query INTO files, as a streaming DataFrame for any other job on Spark.
+
+        That is for a connection on Spark; an embedded one has ``Handle.stream``.
+        """
+        return self._runtime.changes_frame(self.queries[query].name)
 
     def advance(self, to: Instant) -> None:
         """Close every instant up to ``to``, on all streams whose clock understands it.

@@ -184,7 +184,10 @@ class Embedded:
 
     def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
         """Fill a run whose streams have had rows with what earlier runs hold, if they do."""
-        start = self._late_start(run.pipeline.plan, run.streams, earlier)
+        plan = run.pipeline.plan
+        if run.job.selection is not None:  # it begins empty, and is complete when each member is
+            plan, earlier = next(iter(run.job.members.values())).query.plan, []
+        start = self._late_start(plan, run.streams, earlier)
         if start is None or run.job.archive is not None:
             return False
         run.fill(start)
@@ -234,6 +237,14 @@ class Embedded:
             expected="a connection on Spark for a streaming DataFrame",
             found="an embedded one",
             remedy="connect(spark=session), or push its rows",
+        )
+
+    def changes_frame(self, query: str) -> Any:
+        raise InputError(
+            where=f"query {query}",
+            expected="a connection on Spark for a streaming DataFrame",
+            found="an embedded one",
+            remedy="connect(spark=session), or take its changes by stream() of the query",
         )
 
     def read(self) -> None:

@@ -176,6 +176,15 @@ class LateStart:
         return f"late: {filled}; complete from instant {since}"
 
 
+def words_of_running(complete_from: int | None, clock: Clock) -> str | None:
+    """For EXPLAIN of a query that runs; None if it has missed nothing."""
+    if complete_from is None:
+        return None
+    if complete_from == FOREVER:
+        return "late: its answers do not have what came before"
+    return f"late: complete from instant {tick_text(complete_from, clock)}"
+
+
 def late_start(
     points: Sequence[FillPoint] | None,
     windows: Sequence[LiveWindow],

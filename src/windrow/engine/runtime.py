@@ -174,6 +174,9 @@ class Runtime(Protocol):
     def read_frame(self, name: str, frame: Any) -> None:
         """Read a stream from a streaming DataFrame."""
 
+    def changes_frame(self, query: str) -> Any:
+        """The changes of a query as a streaming DataFrame."""
+
     def work(self, *, once: bool) -> float | None:
         """Do a part of what there is to do; seconds until there may be more, None if never."""
 

@@ -2,7 +2,7 @@
 
 In the order in which data walks through it: ``source/`` (or any streaming DataFrame) -> ``stage/``
 -> ``sink/``; ``run/`` puts them together, ``checkpoint/`` is what they leave on disk. Archives as
-DataFrames are in ``archive/``, and the changes of a query as one in ``changes_frame``.
+DataFrames are in ``archive/``, and the changes of a query as one in ``run/changes_frame``.
 
 Importing this package imports no pyspark, so that ``windrow.spark.run.java`` can look for Java
 first.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from windrow.spark import archive
-    from windrow.spark.changes_frame import changes_stream
     from windrow.spark.match_frame import match
+    from windrow.spark.run.changes_frame import changes_stream
     from windrow.spark.run.session import spark_session
 
 __all__ = ["archive", "changes_stream", "match", "spark_session"]
@@ -31,6 +31,6 @@ def __getattr__(name: str) -> Any:
 
     if name == "match":
         return match_frame.match
-    from windrow.spark.changes_frame import changes_stream  # noqa: PLC0415
+    from windrow.spark.run.changes_frame import changes_stream  # noqa: PLC0415
 
     return changes_stream

@@ -7,10 +7,20 @@ from typing import Any
 from windrow.core.errors import InputError
 from windrow.core.time import FOREVER, Clock
 from windrow.plan.catalog import StreamDeclaration
+from windrow.streams.monitor import InputMonitor
+from windrow.streams.relations import RelationMonitor
 
 
-def check_frame(declaration: StreamDeclaration, frame: Any) -> None:
-    """Refuse a DataFrame that is not a stream, or has not all of its columns, by name."""
+def check_frame(monitor: InputMonitor, frame: Any) -> StreamDeclaration:
+    """The declared stream; refuse a DataFrame that is none, or has not all columns, by name."""
+    if isinstance(monitor, RelationMonitor):
+        raise InputError(
+            where=f"relation {monitor.declaration.name}",
+            expected="a stream",
+            found="a relation",
+            remedy="push its updates, or declare it with CREATE STREAM",
+        )
+    declaration = monitor.declaration
     name = declaration.name
     _refuse_limits(declaration)
     if not frame.isStreaming:
@@ -28,6 +38,7 @@ def check_frame(declaration: StreamDeclaration, frame: Any) -> None:
             found=f"no {', '.join(missing)} among {', '.join(frame.columns)}",
             remedy="rename columns with DataFrame.withColumnRenamed",
         )
+    return declaration
 
 
 def _refuse_limits(declaration: StreamDeclaration) -> None:

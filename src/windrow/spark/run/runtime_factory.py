@@ -44,7 +44,7 @@ def on_session(
     )  # fmt: skip
     check_session(spark, checkpoint, quarantine)
     session = configure(spark)
-    return OnSpark(lambda: session, checkpoint, strategy, feed)
+    return OnSpark(lambda: session, checkpoint, strategy, feed, given_session=spark)
 
 
 def over_files(

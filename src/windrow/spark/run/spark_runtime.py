@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.core.errors import InputError, StateError, WindrowError
+from windrow.core.errors import StateError, WindrowError
 from windrow.core.time import Clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
@@ -33,6 +33,7 @@ from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.query_groups import groups_of
 from windrow.spark.checkpoint.script_record import keep_schedule, write_script
+from windrow.spark.run.changes_frame import changes_of_member
 from windrow.spark.run.frame_input import check_frame
 from windrow.spark.run.inbox_deliveries import deliveries
 from windrow.spark.run.machine import death_of_machine
@@ -76,8 +77,9 @@ class OnSpark:
         on_restart: Callable[[str], None] = lambda _: None,
         stop: threading.Event | None = None,
         close_session: Callable[[], None] = lambda: None,
+        given_session: SparkSession | None = None,
     ) -> None:
-        self._close_session = close_session
+        self._close_session, self._given_session = close_session, given_session
         self.strategy, self.wall = Strategy.from_name(strategy), feed.wall
         self._open_session, self._feed, self._on_restart = open_session, feed, on_restart
         self._stop = stop or threading.Event()
@@ -294,16 +296,13 @@ class OnSpark:
 
     def read_frame(self, name: str, frame: Any) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name."""
-        monitor = self.inputs.monitor(name)
-        if isinstance(monitor, RelationMonitor):
-            raise InputError(
-                where=f"relation {name}",
-                expected="a stream",
-                found="a relation",
-                remedy="push its updates, or declare it with CREATE STREAM",
-            )
-        check_frame(monitor.declaration, frame)
-        self.frames[monitor.declaration.name] = frame
+        self.frames[check_frame(self.inputs.monitor(name), frame).name] = frame
+
+    def changes_frame(self, query: str) -> DataFrame:
+        """The changes of a query INTO files, on the session that was given."""
+        members = ((run, n, m.name) for run in self.runs for n, m in run.job.members.items())
+        run, number = next((run, number) for run, number, name in members if name == query)
+        return changes_of_member(self._given_session or self._open_session(), run, number)
 
     def read(self) -> None:
         """Deliver the files of relations when all of them have been read."""
