@@ -128,7 +128,7 @@ def test_an_account_without_a_home_keeps_code_in_a_directory_of_its_own(account)
     run, root = account
     found = run("kept")
     assert (found.returncode, found.stdout) == (0, "['bc']\n"), found.stderr
-    kept = list(root.glob("tmp/windrow-kernels-*/*/plain_columns._gather*.nbc"))
+    kept = list(root.glob("tmp/windrow-kernels-*/*/stored_columns._gather*.nbc"))
     assert len(kept) == 1
     written = kept[0].stat().st_mtime_ns
     assert run("kept").returncode == 0

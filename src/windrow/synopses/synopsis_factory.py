@@ -173,7 +173,7 @@ def make_synopsis(
 ) -> Synopsis[Any] | JoinSynopsis[Any]:
     """An empty synopsis as described; an interval synopsis gets the next power of two as its b.
 
-    >>> from windrow.sharing.rules.synopsis_shape import Contents, Kept
+    >>> from windrow.sharing.rules.periodic_query import Contents, Kept
     >>> from windrow.sharing.rules.synopsis_shape import SynopsisKind, SynopsisShape
     >>> most = Contents(Kept.MAX, "bytes")
     >>> synopsis = make_synopsis(SynopsisShape(SynopsisKind.INTERVAL, "flows", most, s=60, b=10))
