@@ -52,8 +52,6 @@ STREAMING = {
     "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
     # Which bucket is in which partition is fixed; there is nothing to adapt.
     "spark.sql.adaptive.enabled": "false",
-    # Rows are few and large: to write and load code for each plan costs more than it saves.
-    "spark.sql.codegen.wholeStage": "false",
     # A watched directory is listed as often as this when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
 }
