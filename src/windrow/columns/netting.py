@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta
+from windrow.columns.hashing import hash_rows
 from windrow.columns.interner import Interner
 
 
@@ -32,10 +35,30 @@ def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
     return kept
 
 
+def surplus_rows(
+    columns: Sequence[pa.Array], sign: npt.NDArray[np.int8]
+) -> npt.NDArray[np.bool_]:
+    """Which signed rows are left when equal rows of opposite sign have cancelled.
+
+    Rows that no other may be equal to, by their hash, are not looked at: as a rule that is all.
+    """
+    hashes = hash_rows(columns, len(sign))
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    again = np.zeros(len(sign) + 1, np.bool_)
+    again[1:-1] = ordered[1:] == ordered[:-1]
+    rows = np.sort(order[again[1:] | again[:-1]])
+    kept = np.ones(len(sign), np.bool_)
+    if len(rows):
+        some = [column.take(pa.array(rows)) for column in columns]
+        codes = Interner([c.type for c in columns]).codes(some, len(rows))
+        kept[rows] = surplus(codes, sign[rows])
+    return kept
+
+
 def net(delta: Delta) -> Delta:
     """The Delta without the pairs that cancel inside an instant."""
     if (delta.sign == 1).all():
         return delta
     columns = [pa.array(delta.ts), pa.array(delta.exp), *delta.rows.columns]
-    codes = Interner([c.type for c in columns]).codes(columns, len(delta))
-    return delta.filter(surplus(codes, delta.sign))
+    return delta.filter(surplus_rows(columns, delta.sign))

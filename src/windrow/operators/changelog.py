@@ -30,9 +30,8 @@ from windrow.columns.arrays import Int64s, identity_keys
 from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.byte_kernels import same_bytes
 from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
-from windrow.columns.interner import Interner
 from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
-from windrow.columns.netting import surplus
+from windrow.columns.netting import surplus_rows
 from windrow.columns.time_order import time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
@@ -297,10 +296,8 @@ class Changelog:
         else:
             others = np.union1d(others, few.events)
         if len(others):
-            interner = Interner([pa.int64(), *self.schema.types])
             columns = take(rows, at[others]).columns
-            codes = interner.codes([pa.array(times[others]), *columns], len(others))
-            kept[others] = surplus(codes, sign[others])
+            kept[others] = surplus_rows([pa.array(times[others]), *columns], sign[others])
         return kept
 
     def _compare(self, few: Cancellation, rows: pa.RecordBatch, at: Int64s) -> bool:

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
-from windrow.columns.interner import Interner
-from windrow.columns.netting import surplus
+from windrow.columns.netting import surplus_rows
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -86,10 +85,8 @@ class Snap:
     def _without_empty_lives(self, delta: Delta) -> Delta:
         negative = delta.sign < 0
         if negative.any():  # what came and went between two multiples
-            kinds = [pa.int64(), pa.int64(), *self.schema.types]
             times = [pa.array(delta.ts), pa.array(delta.exp)]
-            codes = Interner(kinds).codes([*times, *delta.rows.columns], len(delta))
-            delta = delta.filter(surplus(codes, delta.sign))
+            delta = delta.filter(surplus_rows([*times, *delta.rows.columns], delta.sign))
         # A withdrawal at or after the multiple at which the tuple expires anyway says nothing.
         return delta.filter(delta.ts < delta.exp)
 

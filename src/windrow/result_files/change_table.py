@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta
 from windrow.columns.interner import Interner
-from windrow.columns.netting import surplus
+from windrow.columns.netting import surplus_rows
 from windrow.columns.value_order import sorted_positions
 from windrow.core.schema import Schema
 from windrow.core.time import BEGINNING, Clock
@@ -96,8 +96,8 @@ def cancel_pairs(changes: pa.Table) -> pa.Table:
     if (sign > 0).all():
         return changes
     columns = [_one(c) for c in changes.drop_columns([CHANGE]).columns]
-    codes = Interner([c.type for c in columns]).codes(columns, changes.num_rows)
-    return changes.filter(pa.array(surplus(codes, sign)))
+    kept = surplus_rows(columns, sign)
+    return changes if kept.all() else changes.filter(pa.array(kept))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

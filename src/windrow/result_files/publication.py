@@ -155,9 +155,14 @@ class Publication:
             files.rename(self._waiting, self._path)
             files.sync_names(self.place.directory)
 
+    @property
+    def counts_commits(self) -> bool:
+        """Whether this is a micro-batch after which there may be something to compact."""
+        place = self.place
+        return not self.done and is_counted(place.directory, self.commit.batch, place.compact_at)
+
     def compact_if_due(self) -> None:
-        if not self.done:
-            compact_if_due(self.place.directory, self.commit.batch, self.place.compact_at)
+        compact_if_due(self.place.directory, self.commit.batch, self.place.compact_at)
 
 
 STEPS = tuple(map(methodcaller, ("write", "name_files", "name_commit")))
@@ -179,20 +184,21 @@ def publish_together(publications: Sequence[Publication], side_by_side: SideBySi
             for step in STEPS:
                 for _ in side_by_side(step, part):
                     pass
-        for _ in side_by_side(Publication.compact_if_due, part):
+        for _ in side_by_side(Publication.compact_if_due, [p for p in part if p.counts_commits]):
             pass
 
 
-def compact_if_due(directory: Path, batch: int, most: int) -> None:
-    """Compact after micro-batch ``batch`` if ``most`` or more have commits of their own.
+def is_counted(directory: Path, batch: int, most: int) -> bool:
+    """Whether commits are counted after micro-batch ``batch``: that is every so many, in different
+    directories at different ones."""
+    turn = batch + zlib.crc32(str(directory).encode())
+    return turn % max(most // 4, 1) == 0
 
-    It is looked at every so many micro-batches, in different directories at different ones. If it
-    fails it is tried again: results are right without it.
-    """
-    rhythm = max(most // 4, 1)
-    if (batch + zlib.crc32(str(directory).encode())) % rhythm:
-        return
-    if len(committed_numbers(directory)) >= most:
+
+def compact_if_due(directory: Path, batch: int, most: int) -> None:
+    """Compact after micro-batch ``batch`` if ``most`` or more are found to have commits of their
+    own. If it fails it is tried again: results are right without it."""
+    if is_counted(directory, batch, most) and len(committed_numbers(directory)) >= most:
         from windrow.result_files.compaction import compact  # noqa: PLC0415 - kernels load here
 
         with suppress(OSError, StoreError):

@@ -22,13 +22,7 @@ class ResultPublisher:
         self, jobs: Mapping[int, SparkJob], batch: int, found: Mapping[int, Sequence[Report]]
     ) -> None:
         """The results of all jobs, side by side; where one's come in order, step by step."""
-        if len(found) == 1:
-            ((number, reports),) = found.items()
-            lists = [jobs[number].results.publications(batch, reports)]
-        else:
-            lists = list(self._hands.map(
-                lambda number: jobs[number].results.publications(batch, found[number]), found
-            ))  # fmt: skip
+        lists = [jobs[n].results.publications(batch, reports) for n, reports in found.items()]
         for together in zip_longest(*lists, fillvalue=()):
             publications = merge(publication for part in together for publication in part)
             if len(publications) > 1:
