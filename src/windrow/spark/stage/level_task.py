@@ -38,7 +38,7 @@ Mine = dict[int, dict[int, Parts]]
 """Unpacked blobs by bucket and job."""
 Answers = list[tuple[BucketHost, Answer]]
 """What the buckets of a task answer for one job."""
-HANDS = 8
+HANDS = 4
 """Results are hidden and published side by side: each waits for the disk, not for the processor."""
 OF_ALL = (StateError, MemoryError, OSError)
 """Errors that are nobody's own: a damaged checkpoint, a full disk."""
