@@ -7,10 +7,12 @@ Each query is a sliding GROUP BY over one stream of Parquet files,
 and a drop is a small file, renamed into the watched directory. It is answered when every query has
 committed a result of it. Beside the times: processor seconds per drop and memory (proportional set
 size) of the driver, the Java virtual machine and the Python workers together, and what they take
-while nothing comes, processes that these have started and that have ended included. Each count of
-queries has a process of its own, so that none has what another left. Java compiles what it runs
-often, and ten streaming queries run ten times as many micro-batches; so that all are equally warm,
-each virtual machine has first run another pipeline for as many. Warm-up drops are not counted.
+while nothing comes; processes that these have started and that have ended are included, making the
+files and looking for results is not. Each count of queries has a process of its own, so that none
+has what another left. Java compiles what it runs often, and ten streaming queries run ten times as
+many micro-batches; so that all are equally warm, each virtual machine has first run another
+pipeline for as many. Warm-up drops are not counted, and results are not compacted yet in those that
+are.
 
 The rival is what ten queries cost when each is a streaming query of its own, in one session. The
 last line is the processor time per drop of those ten over that of ten in one pipeline.
@@ -93,7 +95,8 @@ def commit_names(place: Path) -> set[str]:
 
 
 class Usage:
-    """Processor seconds and memory of this process and all that it has started."""
+    """Processor seconds and memory of this process and all that it has started. What the thread
+    that asks has used is left out: it drops files and looks for results."""
 
     def __init__(self) -> None:
         self._own = psutil.Process()
@@ -106,7 +109,7 @@ class Usage:
             except psutil.NoSuchProcess:
                 continue
             total += used.user + used.system + used.children_user + used.children_system
-        return total
+        return total - time.thread_time()
 
     def megabytes(self) -> float:
         total = 0
