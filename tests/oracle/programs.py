@@ -397,7 +397,9 @@ def productive(body: Body) -> bool:
     if isinstance(body, Combined):
         return body.operator != "EXCEPT ALL" and all(productive(branch) for branch in body.branches)
     made_new = body.distinct or body.negations or body.top or body.internal or body.looks_back
-    return not (made_new or body.unnest) and all(
+    # With its bounds a tuple is a result of every window that it is in.
+    of_windows = any(item.expr.cql.startswith("window_") for item in body.items)
+    return not (made_new or body.unnest or of_windows) and all(
         source.nrr or source.window is not None for source in body.sources
     )
 

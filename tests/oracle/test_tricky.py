@@ -115,6 +115,10 @@ MIXED = "s [RANGE 7] AS s, t [RANGE 2 INTERNAL] AS t WHERE s.k = t.k"
         ("WSTREAM(SELECT k, a FROM filtered)[ROWS 3]", "SELECT k, a FROM filtered [ROWS 3]"),
         ("WSTREAM(SELECT k, a FROM s [RANGE 2])[RANGE 5]", "SELECT k, a FROM s [RANGE 5]"),
         (
+            "WSTREAM(SELECT window_start() AS w, a FROM s [RANGE 3 SLIDE 1])[NOW]",
+            "SELECT window_start() AS w, a FROM s [RANGE 3 SLIDE 1]",
+        ),
+        (
             f"WSTREAM(SELECT s.k, a, b FROM {JOINED.format('')})[RANGE 6]",
             f"SELECT * FROM (SELECT s.k, a, b FROM {JOINED.format(' INTERNAL')}) [RANGE 6]",
         ),
