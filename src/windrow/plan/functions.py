@@ -15,6 +15,7 @@ from windrow.plan.decimal_types import (
     common_digits,
     mean_type,
     result_type,
+    rounded_type,
     sum_type,
     within_limits,
 )
@@ -108,7 +109,7 @@ def _same_number(types: Types) -> Type | None:
     if not types[0].numeric or not all(t.integral for t in types[1:]):
         return None
     kind = types[0]
-    return within_limits(kind.precision - kind.scale + 1, kind.scale) if kind.is_decimal else kind
+    return rounded_type(kind) if kind.is_decimal else kind
 
 
 def _doubles(types: Types) -> Type | None:
