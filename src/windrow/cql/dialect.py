@@ -374,7 +374,10 @@ class Cql(Dialect):
     """The dialect: double quotes hold names, single quotes texts."""
 
     NULL_ORDERING = "nulls_are_last"
-    STRICT_JSON_PATH_SYNTAX = False  # a path that is none is the binder's to refuse, without a log
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """The path after an arrow as it is written: what it means is the binder's to say."""
+        return path
 
     class Tokenizer(tokens.Tokenizer):
         """SQLGlot's words, less those that swallow the rest of a statement unparsed."""

@@ -33,6 +33,7 @@ from windrow.plan.binder.constant_arguments import check_constants, json_path, r
 from windrow.plan.binder.declared_functions import bind_call
 from windrow.plan.binder.literals import cast_target, coerce, interval, number, too_large
 from windrow.plan.binder.nested_values import (
+    NAMED,
     STRUCTS,
     bind_any,
     bind_array,
@@ -40,6 +41,7 @@ from windrow.plan.binder.nested_values import (
     bind_field,
     bind_path,
     bind_struct,
+    named_values,
 )
 from windrow.plan.binder.restrictions import APPROXIMATED
 from windrow.plan.binder.scope import Scope, did_you_mean
@@ -214,7 +216,8 @@ class ExpressionBinder:
             spans = [self.span(n) for n in node.expressions]
             return bind_call(declared, [self.bind(n) for n in node.expressions], spans, span)
         if name in STRUCTS:
-            return bind_struct(self, node.expressions, span)
+            named = named_values(node.expressions, span) if name == NAMED else node.expressions
+            return bind_struct(self, named, span)
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
             refuse_changing(name, span)
