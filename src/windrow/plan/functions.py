@@ -97,6 +97,12 @@ def _subtract(types: Types) -> Type | None:
     return _arithmetic(types, "subtract")
 
 
+def _multiply(types: Types) -> Type | None:
+    if types.count(V) == 1 and any(t.integral for t in types):
+        return V
+    return _arithmetic(types, "multiply")
+
+
 def _compare(types: Types) -> Type | None:
     return B if common(types) is not None else None
 
@@ -196,7 +202,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "add": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _add),
     "subtract": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _subtract),
     **{name: Function("two numbers", 2, 2, partial(_arithmetic, function=name))
-       for name in ("multiply", "divide", "modulo")},
+       for name in ("divide", "modulo")},
+    "multiply": Function("two numbers, or a whole number and an INTERVAL", 2, 2, _multiply),
     "negate": Function("a number", 1, 1, _negate),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISON),
     "is_null": Function("a value", 1, 1, lambda _: B),

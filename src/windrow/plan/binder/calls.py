@@ -12,6 +12,11 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
+from windrow.plan.binder.interval_arithmetic import (
+    constant_multiple,
+    fit_intervals,
+    interval_remedy,
+)
 from windrow.plan.binder.literals import coerce, fit_constants
 from windrow.plan.expressions import OPERATORS, Call, Column, Expression, Literal, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
@@ -39,6 +44,9 @@ def typed_call(
         arguments = fit_constants(arguments, spans)
     elif function in ("and", "or", "not"):
         arguments = [null_as(a, Type.BOOLEAN) for a in arguments]
+    arguments = fit_intervals(function, arguments, span)
+    if (constant := constant_multiple(function, arguments, span)) is not None:
+        return constant
     description = FUNCTIONS[function]
     kinds = [a.type for a in arguments]
     result = description.rule(kinds)
@@ -48,7 +56,8 @@ def typed_call(
         shown = SYMBOLS.get(function, named.upper())
         raise BindError(
             f"{shown} does not take these types", span=span, expected=description.takes,
-            found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds, description.takes),
+            found=" and ".join(k.value for k in kinds),
+            remedy=interval_remedy(function, kinds) or _cast_hint(kinds, description.takes),
         )  # fmt: skip
     if function == "array" and result.element is not None:
         arguments = [coerce(a, result.element, s) for a, s in zip(arguments, spans, strict=True)]

@@ -129,7 +129,7 @@ class ExpressionBinder:
             case exp.Paren():
                 return self.bind(node.this)
             case exp.Interval():
-                return interval(node.name, node.text("unit"), span)
+                return self._interval(node, span)
             case exp.Cast():
                 return self._cast(node, span)
             case exp.Anonymous():
@@ -241,6 +241,17 @@ class ExpressionBinder:
             )  # fmt: skip
         inner = ExpressionBinder(self.scope, self.source, f"the argument of {function}")
         return self.aggregates.add(node, function, inner.bind, span)
+
+    def _interval(self, node: exp.Interval, span: Span) -> Expression:
+        """``INTERVAL '5' MINUTE``; of what is no constant, ``INTERVAL n MINUTE``, so many units."""
+        unit = node.text("unit")
+        if isinstance(node.this, exp.Literal):
+            return interval(node.name, unit, span)
+        amount = self.bind(node.this)
+        if not unit and amount.type is Type.INTERVAL:  # SQLGlot's reading of + 2 * INTERVAL ...
+            return amount
+        nodes = [node.this, node]
+        return self.call("multiply", [amount, interval("1", unit, span)], nodes, span)
 
     def _cast(self, node: exp.Cast, span: Span) -> Expression:
         target = cast_target(node.to, span)
