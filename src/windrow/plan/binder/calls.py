@@ -23,15 +23,17 @@ from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
 
 CHOSEN = "windrow_chosen"
 """Where an ARRAY_AGG has the condition of its FILTER: for it a NULL is a value like others."""
+STRING_HINT = "cast what is no string: CAST(... AS STRING)"
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 
 
 def typed_call(
-    function: str, args: Sequence[Expression], spans: list[Span], span: Span
+    function: str, args: Sequence[Expression], spans: list[Span], span: Span, written: str = ""
 ) -> Expression:
     """The call of a function; constants take the type of their neighbours first.
 
-    ``spans`` are where the arguments stand, ``span`` is where the whole call does.
+    ``spans`` are where the arguments stand, ``span`` is where the whole call does; ``written`` is
+    how the function was called, if not by the name that it has here.
     """
     arguments = list(args)
     if function in ("date_trunc", "date_diff"):  # whose first argument is no time
@@ -53,7 +55,7 @@ def typed_call(
     if result is None:
         part = function.removeprefix("extract_")
         named = function if part == function else f"extract {part}"
-        shown = SYMBOLS.get(function, named.upper())
+        shown = written.upper() or SYMBOLS.get(function, named.upper())
         raise BindError(
             f"{shown} does not take these types", span=span, expected=description.takes,
             found=" and ".join(k.value for k in kinds),
@@ -110,9 +112,12 @@ def castable(source: Type, target: Type) -> bool:
 def _cast_hint(kinds: Sequence[Type], takes: str) -> str:
     """What to write when a string meets something else, or is ``takes`` and something else came."""
     other = [k for k in kinds if k is not Type.STRING]
-    if other and takes in ("strings", "a string", "two strings", "three strings"):
-        return "cast what is no string: CAST(... AS STRING)"
-    if other and len(other) < len(kinds):
+    if takes.endswith("strings") or takes == "a string":
+        return STRING_HINT if other else ""
+    if takes.startswith("a string"):
+        return STRING_HINT if kinds[0] is not Type.STRING else ""
+    alike = any(words in takes for words in ("two numbers", "of one type", "comparable", "such"))
+    if alike and other and len(other) < len(kinds):
         return f"cast one side, as in CAST(... AS {other[0].value})"
     return ""
 

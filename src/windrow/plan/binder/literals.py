@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import FOREVER, MICROSECONDS
-from windrow.cql.column_parser import DECIMAL_HINT, OTHER_TYPES, TYPES
+from windrow.cql.column_parser import DECIMAL_HINT, OTHER_TYPES, TYPES, decimal_remedy
 from windrow.cql.window_parser import UNIT_OF
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.decimal_types import type_of
@@ -200,10 +200,14 @@ def cast_target(node: exp.Expr, span: Span) -> Type:
     text = node.sql().upper()
     name = text.split("(")[0]
     if digits := DECIMAL.fullmatch(text):
+        precision, scale = int(digits[1]), int(digits[2] or 0)
         try:
-            return Type.decimal(int(digits[1]), int(digits[2] or 0))
+            return Type.decimal(precision, scale)
         except ValueError:
-            raise BindError(span=span, expected=DECIMAL_HINT, found=text) from None
+            raise BindError(
+                span=span, expected=DECIMAL_HINT, found=text,
+                remedy=decimal_remedy(precision, scale),
+            ) from None  # fmt: skip
     target = TYPES.get(SYNONYMS.get(name, name))
     if target is None:
         decimal = name in ("DECIMAL", "NUMERIC")
