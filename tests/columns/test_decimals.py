@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +19,13 @@ from windrow.columns.evaluate import evaluate
 from windrow.columns.integer_overflow import Overflows, count_overflows
 from windrow.columns.interner import Interner
 from windrow.columns.stored_columns import RowStore
-from windrow.columns.types import ARROW
+from windrow.columns.types import ARROW, parse
 from windrow.columns.value_order import sorted_positions
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
 from windrow.plan.expressions import Call, Column, Literal
 from windrow.plan.functions import FUNCTIONS
+from windrow.tables.fit import fit
 
 MANY = Context(prec=200)
 KINDS = [
@@ -192,3 +193,69 @@ def test_a_type_is_one_object_by_its_text_and_has_limits() -> None:
             Type.decimal(*digits)
     with pytest.raises(ValueError, match="is not a type"):
         Type("DECIMAL")
+
+
+def any_kinds() -> st.SearchStrategy[Type]:
+    digits = st.one_of(st.integers(1, 38), st.sampled_from([18, 19, 37, 38]))
+    return digits.flatmap(lambda p: st.integers(0, p).map(lambda scale: Type.decimal(p, scale)))
+
+
+def in_type(value: Decimal, kind: Type) -> Decimal | None:
+    """The value rounded to the digits of a type; None if it has no place there."""
+    rounded = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, MANY)
+    return rounded if rounded.copy_abs() < Decimal(10) ** (kind.precision - kind.scale) else None
+
+
+@given(data=st.data(), source=any_kinds(), target=any_kinds())
+def test_a_cast_between_any_two_types_is_right_or_refused(
+    data: st.DataObject, source: Type, target: Type
+) -> None:
+    value = data.draw(decimals(source))
+    assert cast(value, source, target, "try_cast") == in_type(value, target)
+
+
+@given(data=st.data(), source=any_kinds(), target=any_kinds())
+def test_a_text_is_read_with_its_digits_or_not_at_all(
+    data: st.DataObject, source: Type, target: Type
+) -> None:
+    value = data.draw(decimals(source))
+    fits = in_type(value, target)
+    expected = value if fits == value else None
+    assert parse(pa.array([f"{value:f}"]), target).to_pylist() == [expected]
+    assert fit(pa.array([value], ARROW[source]), target).to_pylist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target"),
+    [("347863165156105538215829236752191.2", (34, 1), (38, 6)),
+     ("-31378432.8", (11, 1), (38, 33)), ("8", (1, 0), (38, 38))],
+)  # fmt: skip
+def test_what_128_bits_do_not_hold_is_refused(
+    value: str, source: tuple[int, int], target: tuple[int, int]
+) -> None:
+    number, narrow, wide = Decimal(value), Type.decimal(*source), Type.decimal(*target)
+    with pytest.raises(DataError, match="TRY_CAST"):
+        cast(number, narrow, wide)
+    assert parse(pa.array([value]), wide).to_pylist() == [None]
+    assert fit(pa.array([number], ARROW[narrow]), wide).to_pylist() == [None]
+
+
+@given(data=st.data(), kind=any_kinds(), digits=st.integers(-40, 40))
+def test_rounding_keeps_the_digits_behind_the_point(
+    data: st.DataObject, kind: Type, digits: int
+) -> None:
+    value = data.draw(decimals(kind))
+    places = Decimal(1).scaleb(-digits)
+    rounded = value if digits >= kind.scale else value.quantize(places, ROUND_HALF_UP, MANY)
+    true = {
+        "round": rounded,
+        "floor": value.to_integral_value(ROUND_FLOOR, MANY),
+        "ceil": value.to_integral_value(ROUND_CEILING, MANY),
+        "sign": Decimal((value > 0) - (value < 0)),
+    }
+    for function, expected in true.items():
+        operands = [(value, kind)] + ([(digits, Type.INT)] if function == "round" else [])
+        found, result, overflows = applied(function, *operands)
+        assert result.precision - result.scale > 0
+        assert result.scale == min(kind.scale, 37)
+        assert (found, overflows) == (in_type(expected, result), int(found is None))

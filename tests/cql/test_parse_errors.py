@@ -118,6 +118,8 @@ CASES = [
     ("SELECT SUM(WSTREAM(a)[NOW]) FROM s GROUP BY k", "WSTREAM(a)[NOW]", "no GROUP BY"),
     ("SELECT 'a FROM s", "'", "quote"),
     ("SELECT a FROM s /* b", "/", "comment"),
+    ("CREATE STREAM d (ts INT, x DECIMAL(5, 7))", "DECIMAL(5, 7)", "write DECIMAL(12, 7)"),
+    ("CREATE STREAM d (ts INT, x DECIMAL(40, 2))", "DECIMAL(40, 2)", "write DECIMAL(38, 2)"),
     ("TRUNCATE s", "TRUNCATE", "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query"),
 ]
 

@@ -129,3 +129,54 @@ def test_subscriptions_and_archives_take_columns_of_decimals(tmp_path: Path) -> 
     with Archive.open(tmp_path / "kept").reader() as reader:
         archived = reader.probe(LONG).to_pylist()
     assert [(row["ts"], row["y"]) for row in archived] == [(1, LONG)]
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_a_number_that_needs_more_than_128_bits_goes_to_the_quarantine(
+    tmp_path: Path, format_: str
+) -> None:
+    path, number = tmp_path / f"rows.{format_}", Decimal("-31378432.8")
+    if format_ == "parquet":
+        table = pa.table([pa.array([1]), pa.array([number])], names=["ts", "x"])
+        pa.parquet.write_table(table, path)
+    else:
+        path.write_text(
+            f"ts,x\n1,{number}\n" if format_ == "csv" else f'{{"ts": 1, "x": "{number}"}}\n'
+        )
+    with windrow.connect() as db, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db.execute(f"CREATE STREAM s (ts BIGINT, x DECIMAL(38, 33)) FROM '{path}';")
+        db.execute("CREATE QUERY q AS SELECT x FROM s [UNBOUNDED];")
+        db.advance(10)
+        assert db.queries["q"].answer().num_rows == 0
+        assert len(db.quarantined_rows("s")) == 1
+
+
+def test_a_sum_is_rounded_with_the_digits_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("ts,a\n1,1.23456789\n2,1.00000000\n")
+    with windrow.connect() as db:
+        db.execute(f"CREATE STREAM d (ts BIGINT, a DECIMAL(18, 8)) FROM '{path}';")
+        db.execute(
+            "CREATE QUERY q AS SELECT ROUND(SUM(a), 2) AS r, ROUND(SUM(a), 8) AS s, "
+            "FLOOR(AVG(a)) AS f, CEIL(SUM(a)) AS c FROM d [UNBOUNDED];"
+        )
+        db.advance(10)
+        (found,) = db.queries["q"].answer().to_pylist()
+    assert found == {"r": Decimal("2.23"), "s": Decimal("2.23456789"), "f": 1, "c": 3}
+
+
+@pytest.mark.parametrize(
+    "select",
+    ["SELECT CAST(b AS DECIMAL(38, 6)) AS r FROM t", "SELECT GREATEST(b, c) AS r FROM t",
+     "SELECT COALESCE(b, c) AS r FROM t", "SELECT CASE WHEN ts = 1 THEN b ELSE c END AS r FROM t",
+     "SELECT [b, c] AS r FROM t", "SELECT b AS r FROM t UNION ALL SELECT c AS r FROM t"],
+)  # fmt: skip
+def test_a_value_without_a_place_in_the_common_type_stops_the_query(select: str) -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM t (ts BIGINT, b DECIMAL(34, 1), c DECIMAL(17, 11));")
+        db.execute(f"CREATE QUERY q AS {select};")
+        number = Decimal("347863165156105538215829236752191.2")
+        db.push("t", [{"ts": 1, "b": number, "c": Decimal("1.5")}])
+        with pytest.raises(windrow.WindrowError, match=r"CAST\(b AS DECIMAL\(38, 6\)\)"):
+            db.advance(10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -97,6 +98,8 @@ def test_in_case_a_function_is_called_for_its_branch_only() -> None:
         (lambda n: n[:1], {"returns": "INT", "vectorised": True}, "1 values for 2 rows"),
         (lambda n: 5, {"returns": "INT", "vectorised": True}, "found int"),
         (lambda n: n.cast(pa.string()), {"returns": "DATE", "vectorised": True}, "expected DATE"),
+        (lambda n: pa.array([Decimal("31378432.8")] * len(n)),
+         {"returns": "DECIMAL(38, 33)", "vectorised": True}, r"expected DECIMAL\(38, 33\)"),
     ],
 )  # fmt: skip
 def test_a_result_of_another_type_is_an_error(

@@ -131,16 +131,15 @@ def least_by(function: str, value: Expr, by: Expr) -> Expr:
 def joined(text: Expr, by: Expr, descending: bool) -> Expr:
     """STRING_AGG in an order; texts of equal ``by`` are in their own."""
     way = " DESC" if descending else ""
-    order = f"{by.sql}{way} NULLS LAST, {text.sql}{way}"
+    order = f"{by.sql}{way} NULLS LAST, {text.sql}"
     cql = f"STRING_AGG({text.cql}, '; ' ORDER BY {by.cql}{way})"
     return Expr(cql, f"STRING_AGG({text.sql}, '; ' ORDER BY {order})", "STRING")
 
 
 def collected(value: Expr, by: Expr, descending: bool) -> Expr:
-    """ARRAY_AGG in an order; values of equal ``by`` are in their own, turned if it descends."""
-    way = " DESC NULLS FIRST" if descending else " NULLS LAST"
+    """ARRAY_AGG in an order; values of equal ``by`` are in their own."""
     desc = " DESC" if descending else ""
-    order = f"{by.sql}{desc} NULLS LAST, {value.sql}{way}"
+    order = f"{by.sql}{desc} NULLS LAST, {value.sql} NULLS LAST"
     sql = f"ARRAY_AGG({value.sql} ORDER BY {order})"
     return Expr(f"ARRAY_AGG({value.cql} ORDER BY {by.cql}{desc})", sql, f"ARRAY<{value.type}>")
 

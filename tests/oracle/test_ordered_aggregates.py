@@ -9,7 +9,7 @@ import pytest
 import windrow
 from tests.oracle.blocks import Item, Select, Source
 from tests.oracle.definition import expected
-from tests.oracle.expressions import COUNT_ALL, Expr, column, joined, least_by
+from tests.oracle.expressions import COUNT_ALL, Expr, collected, column, joined, least_by
 from tests.oracle.queries import Program, Stream
 from tests.oracle.running import run
 from tests.oracle.windows import Range, Rows, Unbounded, Window
@@ -27,6 +27,7 @@ CHOICES = (
 ASKED: tuple[Expr, ...] = (
     least_by("MIN_BY", S, V), least_by("MAX_BY", V, S), least_by("MAX_BY", N, B),
     least_by("MIN_BY", B, N), joined(S, V, descending=True), joined(S, S, descending=False),
+    joined(S, B, descending=True), collected(N, B, descending=True),
 )  # fmt: skip
 
 
@@ -65,6 +66,20 @@ def test_first_and_last_are_by_the_time_of_the_stream_whatever_came_first() -> N
             connection.advance(to=4)
             answer = [tuple(row.values()) for row in query.answer().to_pylist()]
             assert answer == [("c", "d", 4, "ccd")]
+
+
+def test_what_ties_is_in_the_order_of_its_values_in_a_descending_order_too() -> None:
+    with windrow.connect() as connection:
+        connection.execute("CREATE STREAM s (ts BIGINT, x INT, y INT);")
+        (query,) = connection.execute(
+            "SELECT ARRAY_AGG(x ORDER BY y DESC) AS a, "
+            "STRING_AGG(CAST(x AS STRING) ORDER BY y DESC) AS t FROM s [UNBOUNDED];"
+        )
+        rows = [(2, 5), (1, 5), (9, 7), (4, None), (3, None), (None, 5)]
+        connection.push("s", [{"ts": 1, "x": x, "y": y} for x, y in rows])
+        connection.advance(to=1)
+        (found,) = query.answer().to_pylist()
+    assert found == {"a": [9, 1, 2, None, 3, 4], "t": "9,1,2,3,4"}
 
 
 def test_in_a_join_the_latest_time_orders_pairs() -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, validity
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.columns.decimal_words import decimal_array, decimal_words
 
 Integers: TypeAlias = npt.NDArray[Any]
@@ -75,7 +76,7 @@ def to_scale(array: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         if pa.types.is_integer(array.type):
             array = pc.cast(array, wide)
-        return pc.cast(array, kind)
+        return cast_to_decimals(array, kind)
     except pa.ArrowInvalid:
         scale = array.type.scale if pa.types.is_decimal(array.type) else 0
         return from_last_places(

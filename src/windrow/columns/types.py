@@ -18,6 +18,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.core.schema import Schema, Type
 
 
@@ -75,8 +76,9 @@ def parse(texts: pa.Array, kind: Type) -> pa.Array:
     if kind is Type.STRING:
         return texts
     target = ARROW[kind]
+    cast = cast_to_decimals if kind.is_decimal else pc.cast
     try:
-        return pc.cast(texts, target)
+        return cast(texts, target)
     except pa.ArrowInvalid:
         pass
     if kind is Type.TIMESTAMP:
@@ -84,7 +86,7 @@ def parse(texts: pa.Array, kind: Type) -> pa.Array:
     trimmed = _possible(pc.utf8_trim_whitespace(texts), kind)
     if kind.integral:
         trimmed = pc.replace_substring_regex(trimmed, r"^\+(\d)", r"\1")
-    return readable(trimmed, lambda part: pc.cast(part, target), target)
+    return readable(trimmed, lambda part: cast(part, target), target)
 
 
 def timestamps(texts: pa.Array) -> pa.Array:

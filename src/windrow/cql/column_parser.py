@@ -126,7 +126,28 @@ def _decimal(parser: TokenCursor) -> Type:
     try:
         return Type.decimal(precision, scale)
     except ValueError:
-        parser.fail(DECIMAL_HINT, token=first)
+        raise ParseError(
+            span=parser.span_from(first), source=parser.sql, expected=DECIMAL_HINT,
+            found=f"DECIMAL({precision}, {scale})", remedy=decimal_remedy(precision, scale),
+        ) from None  # fmt: skip
+
+
+def decimal_remedy(precision: int, scale: int) -> str:
+    """What to write for a DECIMAL that is no type.
+
+    >>> decimal_remedy(5, 7)
+    '5 digits cannot have 7 of them behind the point: for 5 before it write DECIMAL(12, 7)'
+    """
+    if precision < 1:
+        return "a number has at least one digit"
+    if precision > MOST_DIGITS:
+        fitting = f"DECIMAL({MOST_DIGITS}, {scale})" if scale <= MOST_DIGITS else "fewer"
+        return f"{precision} digits are too many: write {fitting}, or DOUBLE for rounded numbers"
+    wide = precision + scale
+    fitting = f": for {precision} before it write DECIMAL({wide}, {scale})"
+    return f"{precision} digits cannot have {scale} of them behind the point" + (
+        fitting if wide <= MOST_DIGITS else ""
+    )
 
 
 CONSTRAINTS = ("NOT", "NULL", "UNIQUE", "CHECK", "REFERENCES", "DEFAULT", "CONSTRAINT", "GENERATED")

@@ -11,6 +11,7 @@ relation-to-stream form begins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any, ClassVar
 
@@ -285,7 +286,15 @@ class CqlParser(TokenCursor):
 
     def _parse_interval(self, *args: Any, **kwargs: Any) -> Any:
         first = self._curr
-        return self._mark_extent(first, super()._parse_interval(*args, **kwargs))
+        text = self._next if self.at("INTERVAL") else self._curr
+        found = super()._parse_interval(*args, **kwargs)
+        plain = found.this if isinstance(found, exp.Add) else found
+        named = text.token_type is TokenType.STRING and re.search("[a-zA-Z]", text.text)
+        if plain is not None and named:
+            # SQLGlot would leave out what it does not know, as in '1 day 02:03:04'.
+            plain.set("this", exp.Literal.string(text.text))
+            plain.set("unit", None)
+        return self._mark_extent(first, found)
 
     def _parse_paren(self) -> exp.Expr | None:
         first = self._curr
@@ -374,7 +383,10 @@ class Cql(Dialect):
     """The dialect: double quotes hold names, single quotes texts."""
 
     NULL_ORDERING = "nulls_are_last"
-    STRICT_JSON_PATH_SYNTAX = False  # a path that is none is the binder's to refuse, without a log
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """The path after an arrow as it is written: what it means is the binder's to say."""
+        return path
 
     class Tokenizer(tokens.Tokenizer):
         """SQLGlot's words, less those that swallow the rest of a statement unparsed."""

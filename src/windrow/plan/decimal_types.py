@@ -65,6 +65,17 @@ def is_exact(types: Iterable[Type]) -> bool:
     return sum(common_digits(types)) <= MOST_DIGITS
 
 
+def rounded_type(kind: Type) -> Type:
+    """That of ROUND, FLOOR, CEIL and SIGN: one digit more before the point, if there are as many.
+
+    Digits behind the point stay: a sum has 38 digits, and few sums use the first of them.
+
+    >>> [rounded_type(Type.decimal(*ps)).value for ps in ((10, 2), (38, 8), (38, 38))]
+    ['DECIMAL(11, 2)', 'DECIMAL(38, 8)', 'DECIMAL(38, 37)']
+    """
+    return Type.decimal(min(kind.precision + 1, MOST_DIGITS), min(kind.scale, MOST_DIGITS - 1))
+
+
 def sum_type(kind: Type) -> Type:
     return Type.decimal(MOST_DIGITS, kind.scale)
 

@@ -15,6 +15,7 @@ from windrow.plan.decimal_types import (
     common_digits,
     mean_type,
     result_type,
+    rounded_type,
     sum_type,
     within_limits,
 )
@@ -96,6 +97,12 @@ def _subtract(types: Types) -> Type | None:
     return _arithmetic(types, "subtract")
 
 
+def _multiply(types: Types) -> Type | None:
+    if types.count(V) == 1 and any(t.integral for t in types):
+        return V
+    return _arithmetic(types, "multiply")
+
+
 def _compare(types: Types) -> Type | None:
     return B if common(types) is not None else None
 
@@ -108,7 +115,7 @@ def _same_number(types: Types) -> Type | None:
     if not types[0].numeric or not all(t.integral for t in types[1:]):
         return None
     kind = types[0]
-    return within_limits(kind.precision - kind.scale + 1, kind.scale) if kind.is_decimal else kind
+    return rounded_type(kind) if kind.is_decimal else kind
 
 
 def _doubles(types: Types) -> Type | None:
@@ -195,7 +202,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "add": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _add),
     "subtract": Function("two numbers, or a TIMESTAMP and an INTERVAL", 2, 2, _subtract),
     **{name: Function("two numbers", 2, 2, partial(_arithmetic, function=name))
-       for name in ("multiply", "divide", "modulo")},
+       for name in ("divide", "modulo")},
+    "multiply": Function("two numbers, or a whole number and an INTERVAL", 2, 2, _multiply),
     "negate": Function("a number", 1, 1, _negate),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _COMPARISON),
     "is_null": Function("a value", 1, 1, lambda _: B),

@@ -14,7 +14,8 @@ from functools import lru_cache
 
 Step = str | int
 _STEP = re.compile(
-    r"""\.(?P<plain>[^\s."'\[\]*?@()]+)|\."(?P<quoted>[^"]*)"|\[(?P<place>-?\d+)\]"""
+    r"""\.(?P<plain>[^\s."'\[\]*?@()]+(?: +[^\s."'\[\]*?@()]+)*)"""
+    r"""|\."(?P<quoted>[^"]*)"|\[(?P<place>-?\d+)\]"""
     r"""|\['(?P<single>[^']*)'\]|\["(?P<double>[^"]*)"\]"""
 )
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, order_keys
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.columns.types import parse, readable
 from windrow.core.schema import Type
 from windrow.subscriptions.predicates import DIGITS_OF_128_BITS, Kind, arrow_of
@@ -162,7 +163,7 @@ def _decimals(texts: pa.Array, kind: pa.DataType) -> Bounds:
     count = 2 if kind.precision <= DIGITS_OF_128_BITS else 4
     target = pa.decimal128(38, kind.scale) if count == 2 else pa.decimal256(76, kind.scale)
     trimmed = pc.utf8_trim_whitespace(texts)
-    values = readable(trimmed, lambda part: pc.cast(part, target), target)
+    values = readable(trimmed, lambda part: cast_to_decimals(part, target), target)
     given, known = (_flags(pc.is_valid(c)) for c in (texts, values))
     bounds = Bounds.over(words_in(values), given, known)
     numbers: list[int] = []

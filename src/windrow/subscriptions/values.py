@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s, order_keys, validity
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.columns.types import readable
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
@@ -155,6 +156,8 @@ def _convert(column: pa.Array, source: pa.DataType, target: pa.DataType, kind: K
         column = column.cast(pa.decimal128(20, 0))
     if kinds.is_date(target) and kinds.is_timestamp(source):
         return fit(column, Type.DATE)
+    if kinds.is_decimal(target) and kinds.is_decimal(column.type):
+        return cast_to_decimals(column, target)
     return column.cast(target)
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.columns.text_forms import read_texts
 from windrow.columns.types import ARROW, parse, readable
 from windrow.core.errors import InputError
@@ -172,7 +173,7 @@ def _fit_decimals(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Numbers whose digits the type has, of a float those that it is written with."""
     if not pa.types.is_decimal(values.type):
         values = pc.cast(values, pa.string())
-    return readable(values, lambda part: pc.cast(part, target), target)
+    return readable(values, lambda part: cast_to_decimals(part, target), target)
 
 
 def _fit_floats(values: pa.Array, target: pa.DataType) -> pa.Array:

@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.decimal_casts import long_form
+from windrow.columns.decimal_words import is_wide_decimal
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.plan.catalog import StreamDeclaration
@@ -118,7 +120,9 @@ def _read_as(kind: Type) -> pa.DataType:
         return pa.list_(_read_as(kind.element))
     if kind.fields:
         return pa.struct([pa.field(name, _read_as(inner)) for name, inner in kind.fields])
-    return READ_AS.get(kind) or ARROW[kind]
+    plain = READ_AS.get(kind) or ARROW[kind]
+    # Arrow's reader does not always see that 128 bits are too few.
+    return long_form(plain) if is_wide_decimal(plain) else plain
 
 
 def _plain(chunk: bytes) -> bool:

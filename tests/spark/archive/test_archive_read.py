@@ -168,6 +168,10 @@ def test_keys_of_every_type_pass_through_an_option():
         assert pa.array(found, kind).to_pylist() == [value]
     with pytest.raises(ArchiveError, match="a key of type int32"):
         key_of({"keys": '["seven"]'}, Layout(pa.schema([("k", pa.int32())]), ("k",)))
+    with pytest.raises(ArchiveError, match="a key of type decimal128"):
+        key_of(
+            {"keys": '["31378432.8"]'}, Layout(pa.schema([("k", pa.decimal128(38, 33))]), ("k",))
+        )
 
 
 WRONG = {

@@ -114,6 +114,11 @@ def _by_arrow(compute: Callable[[Operand], Operand]) -> Kernel:
     return kernel
 
 
+def _raised(values: pa.Array, call: Call) -> int:
+    """How many digits behind the point the result has more than the values."""
+    return int(call.type.scale - values.type.scale)
+
+
 def _whole(up: bool) -> Kernel:
     """FLOOR and CEIL."""
 
@@ -122,7 +127,7 @@ def _whole(up: bool) -> Kernel:
         unit = 10**values.type.scale
         integers = last_places(values)
         lower = (-(-integers // unit) if up else integers // unit) * unit
-        return _noted(lower, validity(values), call.type)
+        return _noted(rescale(lower, _raised(values, call)), validity(values), call.type)
 
     return kernel
 
@@ -144,7 +149,7 @@ def _round_to(values: pa.Array, digits: int, call: Call) -> pa.Array:
     dropped = min(values.type.scale - digits, MOST_DIGITS + 1)
     if dropped <= 0:
         return to_scale(values, ARROW[call.type])
-    rounded = rescale(rescale(last_places(values), -dropped), dropped)
+    rounded = rescale(rescale(last_places(values), -dropped), dropped + _raised(values, call))
     return _noted(rounded, validity(values), call.type)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.columns.functions.operands import Kernel, Operand, as_array, length_of, row_by_row
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError, InputError
@@ -151,8 +152,9 @@ def _by_column(function: Callable[..., Any]) -> Kernel:
             raise _wrong_result(call, type(found).__name__)
         if len(found) != count:
             raise _wrong_result(call, f"{len(found)} values for {count} rows")
+        cast = cast_to_decimals if pa.types.is_decimal(found.type) else pc.cast
         try:
-            return pc.cast(found, ARROW[call.type])
+            return cast(found, ARROW[call.type])
         except pa.ArrowException as error:
             raise _wrong_result(call, str(error).splitlines()[0]) from error
 

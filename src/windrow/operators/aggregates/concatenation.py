@@ -12,6 +12,7 @@ pairs of each group, sorted; they are taken in again from the tuples after a res
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -74,8 +75,12 @@ class Concatenation:
         pairs = self.pairs.get(code)
         if pairs is None:
             return None
-        ordered = reversed(pairs) if self.joining.descending else pairs
-        return [p.partition(END)[2] for p in ordered] if self.paired else list(ordered)
+        if not self.paired:
+            return list(pairs)
+        parts = [pair.split(END, 1) for pair in pairs]
+        if self.joining.descending:  # a sort leaves the values of one key as they are
+            parts.sort(key=itemgetter(0), reverse=True)
+        return [text for _, text in parts]
 
     def _answers(self, groups: list[list[str] | None]) -> pa.Array:
         if self.kind is not None:

@@ -12,21 +12,28 @@ from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
+from windrow.plan.binder.interval_arithmetic import (
+    constant_multiple,
+    fit_intervals,
+    interval_remedy,
+)
 from windrow.plan.binder.literals import coerce, fit_constants
 from windrow.plan.expressions import OPERATORS, Call, Column, Expression, Literal, connect
 from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
 
 CHOSEN = "windrow_chosen"
 """Where an ARRAY_AGG has the condition of its FILTER: for it a NULL is a value like others."""
+STRING_HINT = "cast what is no string: CAST(... AS STRING)"
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 
 
 def typed_call(
-    function: str, args: Sequence[Expression], spans: list[Span], span: Span
+    function: str, args: Sequence[Expression], spans: list[Span], span: Span, written: str = ""
 ) -> Expression:
     """The call of a function; constants take the type of their neighbours first.
 
-    ``spans`` are where the arguments stand, ``span`` is where the whole call does.
+    ``spans`` are where the arguments stand, ``span`` is where the whole call does; ``written`` is
+    how the function was called, if not by the name that it has here.
     """
     arguments = list(args)
     if function in ("date_trunc", "date_diff"):  # whose first argument is no time
@@ -39,16 +46,20 @@ def typed_call(
         arguments = fit_constants(arguments, spans)
     elif function in ("and", "or", "not"):
         arguments = [null_as(a, Type.BOOLEAN) for a in arguments]
+    arguments = fit_intervals(function, arguments, span)
+    if (constant := constant_multiple(function, arguments, span)) is not None:
+        return constant
     description = FUNCTIONS[function]
     kinds = [a.type for a in arguments]
     result = description.rule(kinds)
     if result is None:
         part = function.removeprefix("extract_")
         named = function if part == function else f"extract {part}"
-        shown = SYMBOLS.get(function, named.upper())
+        shown = written.upper() or SYMBOLS.get(function, named.upper())
         raise BindError(
             f"{shown} does not take these types", span=span, expected=description.takes,
-            found=" and ".join(k.value for k in kinds), remedy=_cast_hint(kinds, description.takes),
+            found=" and ".join(k.value for k in kinds),
+            remedy=interval_remedy(function, kinds) or _cast_hint(kinds, description.takes),
         )  # fmt: skip
     if function == "array" and result.element is not None:
         arguments = [coerce(a, result.element, s) for a, s in zip(arguments, spans, strict=True)]
@@ -101,9 +112,12 @@ def castable(source: Type, target: Type) -> bool:
 def _cast_hint(kinds: Sequence[Type], takes: str) -> str:
     """What to write when a string meets something else, or is ``takes`` and something else came."""
     other = [k for k in kinds if k is not Type.STRING]
-    if other and takes in ("strings", "a string", "two strings", "three strings"):
-        return "cast what is no string: CAST(... AS STRING)"
-    if other and len(other) < len(kinds):
+    if takes.endswith("strings") or takes == "a string":
+        return STRING_HINT if other else ""
+    if takes.startswith("a string"):
+        return STRING_HINT if kinds[0] is not Type.STRING else ""
+    alike = any(words in takes for words in ("two numbers", "of one type", "comparable", "such"))
+    if alike and other and len(other) < len(kinds):
         return f"cast one side, as in CAST(... AS {other[0].value})"
     return ""
 

@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.plan.expressions import Expression, Literal
-from windrow.plan.json_paths import Step, parse_path, path_text
+from windrow.plan.json_paths import parse_path, path_text
 
 UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month",
          "quarter", "year")  # fmt: skip
@@ -64,16 +64,17 @@ def check_constants(
 
 def json_path(node: exp.Expr, span: Span) -> Literal:
     """The path after ``->`` or ``->>``: a key, a place, or a path in quotes."""
-    steps: list[Step] = []
-    for part in node.expressions if isinstance(node, exp.JSONPath) else [node]:
-        match part:
-            case exp.JSONPathRoot():
-                continue
-            case exp.JSONPathKey() | exp.JSONPathSubscript() if isinstance(part.this, str | int):
-                steps.append(part.this)
-            case _:
-                raise _no_path(span)
-    return Literal(path_text(steps), Type.STRING)
+    negative = isinstance(node, exp.Neg)
+    number = node.this if negative else node
+    if isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit():
+        return Literal(
+            path_text([-int(number.name) if negative else int(number.name)]), Type.STRING
+        )
+    steps = parse_path(node.name) if isinstance(node, exp.Literal) and node.is_string else None
+    if steps is None:
+        raise _no_path(span)
+    text = path_text(steps)
+    return Literal(text if parse_path(text) == steps else node.name, Type.STRING)
 
 
 def _unit(argument: Expression, span: Span) -> Expression:

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from windrow.core.errors import BindError, Span
 from windrow.core.schema import Type
 from windrow.core.time import FOREVER, MICROSECONDS
-from windrow.cql.column_parser import DECIMAL_HINT, OTHER_TYPES, TYPES
+from windrow.cql.column_parser import DECIMAL_HINT, OTHER_TYPES, TYPES, decimal_remedy
 from windrow.cql.window_parser import UNIT_OF
 from windrow.plan.binder.scope import did_you_mean
 from windrow.plan.decimal_types import type_of
@@ -21,6 +21,8 @@ from windrow.plan.functions import common
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+AMOUNTS = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+"""Numbers with units, as in 1 hour 30 minutes."""
 
 
 def number(text: str, span: Span, *, negative: bool = False) -> Literal:
@@ -70,24 +72,43 @@ def day(text: str, span: Span | None) -> int:
 
 
 def interval(amount: str, unit: str, span: Span) -> Literal:
-    """``INTERVAL '5' MINUTE`` as microseconds."""
-    known = UNIT_OF.get(unit.upper())
-    try:
-        value = Decimal(amount) * MICROSECONDS[known or ""]
-    except (ArithmeticError, KeyError):
-        calendar = unit.upper().rstrip("S") in ("MONTH", "QUARTER", "YEAR")
+    """``INTERVAL '5' MINUTE`` as microseconds; without a unit ``'1 hour 30 minutes'``."""
+    parts: list[tuple[str, str]] = [(amount, unit)] if unit else AMOUNTS.findall(amount)
+    whole = bool(unit) or not AMOUNTS.sub("", amount).strip()
+    lengths = [_microseconds(*part) for part in parts]
+    known = [length for length in lengths if length is not None]
+    if not parts or not whole or len(known) < len(lengths):
         raise BindError(
-            span=span, expected="an INTERVAL such as INTERVAL 5 MINUTES",
-            found=f"{amount} {unit}".strip(),
-            remedy=f"a {unit.lower().rstrip('s')} has no fixed length; count DAYS, or compare what "
-            f"DATE_TRUNC('{unit.lower().rstrip('s')}', ...) gives" if calendar else "",
-        ) from None  # fmt: skip
+            span=span,
+            expected="an INTERVAL such as INTERVAL 5 MINUTES or INTERVAL '1 hour 30 minutes'",
+            found=f"{amount} {unit}".strip(), remedy=_of_calendar([word for _, word in parts]),
+        )  # fmt: skip
+    value = sum(known, Decimal(0))
     if abs(value) >= FOREVER:
         raise BindError(
             span=span, expected="an INTERVAL of less than 64 bits of microseconds",
-            found=f"{amount} {unit}",
+            found=f"{amount} {unit}".strip(),
         )  # fmt: skip
     return Literal(int(value), Type.INTERVAL)
+
+
+def _microseconds(amount: str, unit: str) -> Decimal | None:
+    known = UNIT_OF.get(unit.upper())
+    try:
+        return Decimal(amount) * MICROSECONDS[known or ""]
+    except (ArithmeticError, KeyError):
+        return None
+
+
+def _of_calendar(units: list[str]) -> str:
+    """What to write where one of the units is not always of one length."""
+    names = [unit.lower().rstrip("s") for unit in units]
+    name = next((name for name in names if name in ("month", "quarter", "year")), None)
+    if name is None:
+        return ""
+    return (
+        f"a {name} has no fixed length; count DAYS, or compare what DATE_TRUNC('{name}', ...) gives"
+    )
 
 
 def coerce(expression: Expression, target: Type, span: Span | None) -> Expression:
@@ -179,10 +200,14 @@ def cast_target(node: exp.Expr, span: Span) -> Type:
     text = node.sql().upper()
     name = text.split("(")[0]
     if digits := DECIMAL.fullmatch(text):
+        precision, scale = int(digits[1]), int(digits[2] or 0)
         try:
-            return Type.decimal(int(digits[1]), int(digits[2] or 0))
+            return Type.decimal(precision, scale)
         except ValueError:
-            raise BindError(span=span, expected=DECIMAL_HINT, found=text) from None
+            raise BindError(
+                span=span, expected=DECIMAL_HINT, found=text,
+                remedy=decimal_remedy(precision, scale),
+            ) from None  # fmt: skip
     target = TYPES.get(SYNONYMS.get(name, name))
     if target is None:
         decimal = name in ("DECIMAL", "NUMERIC")

@@ -16,6 +16,8 @@ from windrow.plan.expressions import Call, Expression, Literal
 
 STRUCTS = ("struct", "row", "struct_pack", "named_struct")
 """Functions that make a STRUCT of their arguments."""
+NAMED = "named_struct"
+"""That of them whose arguments are names and values by turns."""
 
 
 def bind_element(binder: Binder, node: exp.Bracket, span: Span) -> Expression:
@@ -75,6 +77,21 @@ def bind_struct(binder: Binder, nodes: list[exp.Expr], span: Span) -> Expression
             remedy="write for example {'a': 1, 'b': x} or STRUCT(1 AS a, x AS b)",
         )  # fmt: skip
     return Call("struct", tuple(args), Type.struct(fields))
+
+
+def named_values(nodes: list[exp.Expr], span: Span) -> list[exp.Expr]:
+    """``'a', 1, 'b', x`` as values with names."""
+    names, values = nodes[::2], nodes[1::2]
+    if len(names) != len(values) or not all(n.is_string for n in names):
+        raise BindError(
+            span=span, expected="names in quotes, each before its value",
+            found="something else",
+            remedy="write for example named_struct('a', 1, 'b', x) or {'a': 1, 'b': x}",
+        )  # fmt: skip
+    return [
+        exp.PropertyEQ(this=name, expression=value)
+        for name, value in zip(names, values, strict=True)
+    ]
 
 
 def bind_field(inner: Expression, name: str, span: Span) -> Expression:

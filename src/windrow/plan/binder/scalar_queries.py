@@ -200,7 +200,8 @@ def _correlated_value(
         raise BindError(
             "a sub-query that stands for a value must have at most one row", span=span,
             expected="an aggregate, since it names outer columns", found="none",
-            remedy="aggregate it, or write EXISTS, IN or a join",
+            remedy="aggregate it, as in MIN(x), also where a PRIMARY KEY is compared, which may be "
+            "that of several rows; or write EXISTS, IN or a join",
         )  # fmt: skip
     grouping = Grouping(tuple(keys), tuple(aggregates.found))
     groups = GroupBy(matched.plan, grouping.keys, grouping.aggregates, span=span)

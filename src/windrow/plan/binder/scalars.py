@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -33,6 +34,7 @@ from windrow.plan.binder.constant_arguments import check_constants, json_path, r
 from windrow.plan.binder.declared_functions import bind_call
 from windrow.plan.binder.literals import cast_target, coerce, interval, number, too_large
 from windrow.plan.binder.nested_values import (
+    NAMED,
     STRUCTS,
     bind_any,
     bind_array,
@@ -40,6 +42,7 @@ from windrow.plan.binder.nested_values import (
     bind_field,
     bind_path,
     bind_struct,
+    named_values,
 )
 from windrow.plan.binder.restrictions import APPROXIMATED
 from windrow.plan.binder.scope import Scope, did_you_mean
@@ -83,6 +86,8 @@ MISSED = {
     "explode": "write FROM s [RANGE ...], UNNEST(s.a) AS t(x)",
 }  # fmt: skip
 """Functions of other systems, and what does their work."""
+MATCHES = ("RLIKE", "REGEXP")
+"""Words for one node of SQLGlot, which does not keep which of them was written."""
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
 
 
@@ -127,7 +132,7 @@ class ExpressionBinder:
             case exp.Paren():
                 return self.bind(node.this)
             case exp.Interval():
-                return interval(node.name, node.text("unit"), span)
+                return self._interval(node, span)
             case exp.Cast():
                 return self._cast(node, span)
             case exp.Anonymous():
@@ -159,10 +164,11 @@ class ExpressionBinder:
         return span_of(node, self.source)
 
     def call(
-        self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span
-    ) -> Expression:
+        self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span,
+        written: str = "",
+    ) -> Expression:  # fmt: skip
         """A typed call; ``nodes`` are what its arguments were bound from."""
-        return typed_call(function, args, [self.span(n) for n in nodes], span)
+        return typed_call(function, args, [self.span(n) for n in nodes], span, written)
 
     def _connect(self, node: exp.And | exp.Or) -> Expression:
         """A chain of ANDs or ORs as a tree that is shallow however long the chain is."""
@@ -214,7 +220,8 @@ class ExpressionBinder:
             spans = [self.span(n) for n in node.expressions]
             return bind_call(declared, [self.bind(n) for n in node.expressions], spans, span)
         if name in STRUCTS:
-            return bind_struct(self, node.expressions, span)
+            named = named_values(node.expressions, span) if name == NAMED else node.expressions
+            return bind_struct(self, named, span)
         name = SYNONYMS.get(name, name)
         if name not in FUNCTIONS or name in OPERATORS_ONLY:
             refuse_changing(name, span)
@@ -227,7 +234,7 @@ class ExpressionBinder:
         if len(nodes) < description.least or len(nodes) > (description.most or len(nodes)):
             raise wrong_number(node.name, description.takes, len(nodes), span)
         args = check_constants(name, [self.bind(n) for n in nodes], [self.span(n) for n in nodes])
-        return self.call(name, args, nodes, span)
+        return self.call(name, args, nodes, span, node.name)
 
     def _aggregate(self, node: exp.Anonymous, function: str, span: Span) -> Expression:
         if self.aggregates is None:
@@ -238,6 +245,17 @@ class ExpressionBinder:
             )  # fmt: skip
         inner = ExpressionBinder(self.scope, self.source, f"the argument of {function}")
         return self.aggregates.add(node, function, inner.bind, span)
+
+    def _interval(self, node: exp.Interval, span: Span) -> Expression:
+        """``INTERVAL '5' MINUTE``; of what is no constant, ``INTERVAL n MINUTE``, so many units."""
+        unit = node.text("unit")
+        if isinstance(node.this, exp.Literal):
+            return interval(node.name, unit, span)
+        amount = self.bind(node.this)
+        if not unit and amount.type is Type.INTERVAL:  # SQLGlot's reading of + 2 * INTERVAL ...
+            return amount
+        nodes = [node.this, node]
+        return self.call("multiply", [amount, interval("1", unit, span)], nodes, span)
 
     def _cast(self, node: exp.Cast, span: Span) -> Expression:
         target = cast_target(node.to, span)
@@ -308,13 +326,15 @@ class ExpressionBinder:
                 nodes = [node.this, node.expression]
                 args = [self.bind(n) for n in nodes]
                 args = check_constants("regexp_matches", args, [self.span(n) for n in nodes])
-                return self.call("regexp_matches", args, nodes, span)
+                written = _word_before(self.source, self.span(node.expression), MATCHES)
+                return self.call("regexp_matches", args, nodes, span, written)
             case exp.JSONExtract() | exp.JSONExtractScalar():  # -> and ->>
                 text = isinstance(node, exp.JSONExtractScalar)
                 name = "json_extract_string" if text else "json_extract"
                 path = json_path(node.expression, span)
                 nodes = [node.this, node.this]
-                return self.call(name, [self.bind(node.this), path], nodes, span)
+                args = [self.bind(node.this), path]
+                return self.call(name, args, nodes, span, "->>" if text else "->")
             case exp.CurrentTimestamp() | exp.CurrentDate() | exp.CurrentTime():
                 refuse_changing(node.sql_name(), span)
             case exp.StrPosition():
@@ -346,6 +366,14 @@ class ExpressionBinder:
             f"{self.clause}", span=span,
             remedy=INSTEAD.get(what) or other_systems.FORMS.get(what, ""),
         )  # fmt: skip
+
+
+def _word_before(source: str, span: Span, words: Sequence[str]) -> str:
+    """That of the words which stands last before a place."""
+    lines = source.splitlines(keepends=True)[: span.line]
+    lines[-1] = lines[-1][: span.column - 1]
+    found = re.findall(rf"\b({'|'.join(words)})\b", "".join(lines).upper())
+    return str(found[-1]) if found else words[0]
 
 
 def operands_of(node: exp.Expr, connector: type[exp.Expr]) -> list[exp.Expr]:

@@ -24,6 +24,7 @@ from windrow.archive.versions.manifest import Manifest
 from windrow.archive.versions.pinned_reader import Range
 from windrow.archive.wave.wave import Wave
 from windrow.columns.arrays import Int64s
+from windrow.columns.decimal_casts import cast_to_decimals
 from windrow.core.paths import is_object_url, local_path, object_url
 
 OPTIONS = ("path", "keys", "least", "greatest", "since", "until", "now", "columns", "version")
@@ -227,6 +228,8 @@ def _in_type(value: Any, kind: pa.DataType) -> Any:
         if isinstance(value, str) and not (
             pa.types.is_string(kind) or pa.types.is_large_string(kind)
         ):
+            if pa.types.is_decimal(kind):
+                return cast_to_decimals(pa.array([value]), kind)[0]
             return pa.scalar(value).cast(kind)
     except (pa.ArrowException, ValueError):
         pass  # told as any other key that is none
