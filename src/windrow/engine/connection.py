@@ -100,6 +100,9 @@ class Connection:
         called. On Spark workers import it, so it has to be in a module that they have
         (``--py-files``).
 
+        The same function again, or one of the same code, changes nothing: a cell of a notebook can
+        be run twice. Another one replaces it, unless a view or query calls the old one.
+
         >>> import windrow
         >>> db = windrow.connect()
         >>> db.function("area", lambda w, h: w * h, takes=["DOUBLE", "DOUBLE"], returns="DOUBLE")
@@ -110,9 +113,11 @@ class Connection:
         >>> query.answer().to_pylist()
         [{'a': 3.0}]
         """
-        self.execute(
-            declare_function(name, function, takes, returns, vectorised, self._runtime.in_process)
-        )
+        with self._lock:
+            in_process, before = self._runtime.in_process, self.catalog.find(str(name))
+            self.execute(
+                declare_function(name, function, takes, returns, vectorised, in_process, before)
+            )
 
     def _forget(self, dropped: Collection[str]) -> None:
         """Hold nothing of what was dropped."""

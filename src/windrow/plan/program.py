@@ -98,10 +98,11 @@ def _refuse_if_read(found: Declaration, name: Name, catalog: Catalog, source: st
     if readers:
         who = ", ".join(f"{_noun(kind_of(d))} {d.name}" for d in readers[:5])
         more = f" and {len(readers) - 5:,} more" if len(readers) > 5 else ""
-        first = readers[0]
+        first, verb = readers[0], "call" if kind_of(found) == "FUNCTION" else "read"
+        past = "called" if verb == "call" else "read"
         raise BindError(
-            f"{found.name} is read by {who}{more}", span=name.span, source=source,
-            remedy=f"drop what reads it first: DROP {kind_of(first)} {first.name}",
+            f"{found.name} is {past} by {who}{more}", span=name.span, source=source,
+            remedy=f"drop what {verb}s it first: DROP {kind_of(first)} {first.name}",
         )  # fmt: skip
 
 
