@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.text import Text
 
-from windrow.cli.console import err
+from windrow.cli.console import err, print_warning
 from windrow.core.errors import InputError, ScriptError, WindrowError
+from windrow.core.warnings import WindrowWarning
 
 FAILED = 2
 """Exit code of what went wrong for a reason that we can name."""
@@ -32,10 +35,11 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
     """Say what went wrong and exit; ``verbose`` shows the traceback too.
 
     The exit code is the same either way. Of a closed pipe nothing is said: whoever read our answer
-    has seen enough of it.
+    has seen enough of it. Warnings are said in the same form meanwhile.
     """
     try:
-        yield
+        with _warnings_in_words(script):
+            yield
         sys.stdout.flush()
     except BrokenPipeError:
         raise typer.Exit(UNHEARD) from None
@@ -47,6 +51,24 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
         except BrokenPipeError:
             code = UNHEARD
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def _warnings_in_words(script: Path | None) -> Iterator[None]:
+    """Print Windrow's own warnings as the command line prints errors, not as Python does."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        if isinstance(message, WindrowWarning):
+            print_warning(message, script)
+        else:
+            shown(message, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _explain(error: Exception, script: Path | None, *, verbose: bool) -> int:
