@@ -11,6 +11,11 @@ _BOUNDS = (
     "write FROM s [RANGE 10 MINUTES SLIDE 10 MINUTES], or TUMBLE(s, ts, 10 MINUTES), and "
     "window_start() or window_end() in the select list"
 )
+_IN_FROM = (
+    "a window stands in FROM: s [RANGE 1 MINUTE SLIDE 1 MINUTE], or TUMBLE(s, ts, 1 MINUTE); a HOP "
+    "has another SLIDE, and s [SESSION 1 MINUTE] is a session; window_start() and window_end() are "
+    "its bounds"
+)
 _IN_PYTHON = "declare one in Python: CREATE FUNCTION {0} (...) RETURNS ... AS 'module:{0}'"
 _FORMATTED = "write strftime(t, '%Y-%m-%d %H:%M:%S')"
 _CASE = "write CASE WHEN c THEN a ELSE b END, or IF(c, a, b)"
@@ -24,6 +29,7 @@ FUNCTIONS = {
                      "session_end", "time_bucket", "window"), _BOUNDS),
     **dict.fromkeys(("from_unixtime", "epoch_ms", "timestamp_millis", "to_timestamp_ltz"),
                     "write to_timestamp(seconds); of milliseconds to_timestamp(x / 1000.0)"),
+    **dict.fromkeys(("tumble", "hop", "session", "cumulate"), _IN_FROM),
     "safe_cast": "write TRY_CAST(x AS INT)", "convert": "write CAST(x AS INT)",
     "date": "write CAST(x AS DATE)", "timestamp": "write CAST(x AS TIMESTAMP)",
     "timestampdiff": "write date_diff('second', t, u)",
