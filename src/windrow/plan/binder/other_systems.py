@@ -59,6 +59,7 @@ FORMS = {
     "COLLATE": "texts are compared by their characters; write lower(x) to ignore case",
     "SYMMETRIC": "write BETWEEN least(a, b) AND greatest(a, b)",
     "ANY": "write x IN (...)",
+    "SLICE": "an array has single values, a[1], and UNNEST for all of them",
     "CONCAT": "write || between texts",
     "this form of IS": "write IS NULL, IS TRUE, IS FALSE or =",
 }  # fmt: skip
@@ -67,7 +68,7 @@ WORDS = {
     "WITHINGROUP": "WITHIN GROUP", "GROUPINGSETS": "GROUPING SETS", "ATTIMEZONE": "AT TIME ZONE",
     "CONCAT": "a text after a text", "IGNORENULLS": "IGNORE NULLS", "BITWISEXOR": "^",
     "RESPECTNULLS": "RESPECT NULLS", "BITWISEAND": "&", "BITWISEOR": "|",
-    "BITWISELEFTSHIFT": "<<", "BITWISERIGHTSHIFT": ">>",
+    "SLICE": "a slice [1:2]", "BITWISELEFTSHIFT": "<<", "BITWISERIGHTSHIFT": ">>",
 }  # fmt: skip
 
 
