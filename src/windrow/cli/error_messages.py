@@ -16,6 +16,7 @@ from rich.text import Text
 
 from windrow.cli.console import err, print_warning
 from windrow.core.errors import InputError, ScriptError, WindrowError
+from windrow.core.text_encoding import BEGINNING, refuse_utf16
 from windrow.core.warnings import WindrowWarning
 
 FAILED = 2
@@ -119,13 +120,11 @@ def read_script(path: Path) -> str:
         raise InputError(where=str(path), expected=wanted, found="a directory")
     if not path.exists():
         raise InputError(where=str(path), expected=wanted, found="no such file")
+    text = path.read_bytes()
+    refuse_utf16(text[:BEGINNING], str(path))
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return text.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        utf16 = path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise InputError(
-            where=f"{path}, byte {error.start}",
-            expected="UTF-8 text",
-            found="UTF-16, as its first two bytes say" if utf16 else "other bytes",
-            remedy="convert it: iconv -f UTF-16 -t UTF-8" if utf16 else "",
+            where=f"{path}, byte {error.start}", expected="UTF-8 text", found="other bytes"
         ) from None
