@@ -10,6 +10,7 @@ import pytest
 
 import windrow
 from windrow.core.errors import DataError, InputError, ScriptError, StateError
+from windrow.cql import call_spellings
 from windrow.engine.connection import Connection
 from windrow.engine.handles import Handle
 
@@ -260,8 +261,17 @@ def test_show_and_describe_are_tables(db: Connection) -> None:
         {"name": "sums", "columns": "k STRING, x BIGINT", "pattern": "STRICT", "into": None}
     ]
     assert described.column("role").to_pylist() == ["time", None, None]
-    assert "SUM" in functions.column("name").to_pylist()
+    names = functions.column("name").to_pylist()
+    assert {"SUM", "COUNT_IF", "BOOL_AND", "EVERY", "PERCENTILE_CONT", "EXTRACT", "IF"} <= {*names}
+    assert {*call_spellings.SKETCHED_COUNTS, *call_spellings.COUNTED_CONDITIONS} <= {*names}
+    assert {*call_spellings.TRUTH_VALUES, *call_spellings.JOINED_TEXTS} <= {*names}
     assert done.plans[0].startswith("sums (k, x), integer clock")
+
+
+def test_what_is_advised_for_a_name_of_another_kind_is_not_refused(db: Connection) -> None:
+    with pytest.raises(ScriptError, match=r"s is a stream already; .* or write DROP STREAM s bef"):
+        db.execute("CREATE VIEW s AS VALUES (1)")
+    db.execute("DROP STREAM s; CREATE VIEW s AS VALUES (1)")
 
 
 def test_what_a_script_makes_and_drops_is_not_there(db: Connection) -> None:

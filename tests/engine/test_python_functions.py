@@ -155,6 +155,14 @@ def test_explain_shows_a_function_by_its_name() -> None:
         )
 
 
+@pytest.mark.parametrize("location", ["nomodule:f", "math:nothing"])
+def test_a_function_that_is_not_there_is_underlined(location: str) -> None:
+    with windrow.connect() as connection:
+        with pytest.raises(windrow.ScriptError, match="line 2, column 5: expected a") as found:
+            connection.execute(f"CREATE FUNCTION f (a INT) RETURNS INT\n AS '{location}';")
+        assert found.value.excerpt().endswith("^" * (len(location) + 2))
+
+
 def half_of(source: str = "def half(x: float) -> float:\n    return x / 2\n") -> Callable[..., Any]:
     """The function that a cell defines each time it is run."""
     cell: dict[str, Any] = GLOBALS

@@ -140,6 +140,8 @@ def _alias(parser: TokenCursor) -> exp.Identifier | None:
         parser.fail("a window in brackets", remedy=IN_SLIDES)
     if parser.at("EMIT") and parser.following.text.upper() in ("CHANGES", "FINAL"):
         parser.fail("the end of the statement", remedy=EMITTED)
+    if parser.at("FETCH") and parser.following.text.upper() in ("FIRST", "NEXT"):
+        return None
     rhythm = parser.at("EVERY") and not parser.at_type(TokenType.IDENTIFIER)
     named: Collection[Any] = parser.TABLE_ALIAS_TOKENS
     kinds = (*named, TokenType.IDENTIFIER)

@@ -191,12 +191,12 @@ class Connection:
         strategy = self._runtime.strategy
         try:
             compiled = compile_script(cql, self.catalog, strategy, values=values)
+            load_functions(compiled.catalog, self.catalog, cql)
         except ScriptError as error:
             error.add_note(error.excerpt())  # where a traceback is all that is shown
             raise
         for warning in compiled.warnings:
             warn_caller(warning)
-        load_functions(compiled.catalog, self.catalog)
         wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
         plans = [query.plan for query in wanted]
         statistics = self._runtime.inputs.statistics(plans)

@@ -13,7 +13,7 @@ from windrow.columns.functions.python_functions import (
     register,
     registered_at,
 )
-from windrow.core.errors import InputError
+from windrow.core.errors import BindError, InputError
 from windrow.engine.function_code import is_same_code
 from windrow.plan.catalog import Catalog, Declaration, FunctionDeclaration
 
@@ -92,10 +92,20 @@ def _annotated(name: str, function: Callable[..., Any], parameter: str, argument
     return known
 
 
-def load_functions(catalog: Catalog, before: Catalog) -> None:
+def load_functions(catalog: Catalog, before: Catalog, script: str) -> None:
     """Import the functions that are new, so that one that is not there is reported now."""
     for declaration in catalog.declarations.values():
         if isinstance(declaration, FunctionDeclaration):
             known = before.find(declaration.name)
             if known != declaration:
-                load_function(declaration.location)
+                _load(declaration, script)
+
+
+def _load(declaration: FunctionDeclaration, script: str) -> None:
+    try:
+        load_function(declaration.location)
+    except InputError as error:
+        raise BindError(
+            span=declaration.at, source=script, expected=error.expected, found=error.found,
+            remedy=error.remedy,
+        ) from error  # fmt: skip

@@ -65,16 +65,18 @@ def make_room(statement: Create, name: Name, catalog: Catalog, source: str) -> C
     Without what OR REPLACE replaces; BindError if the name is that of something else.
     """
     found = catalog.find(name.text)
-    if found is None or (found.span is not None and statement.existing is Existing.REFUSE):
-        return catalog  # the binder says what is wrong with two of them
+    if found is None:
+        return catalog
     kind = "NRR" if getattr(statement, "retroactive", True) is False else _kind(statement)
-    if kind_of(found) != kind and statement.existing is not Existing.REFUSE:
+    if kind_of(found) != kind:
+        where = f", declared on line {found.span.line}" if found.span is not None else ""
         raise BindError(
-            f"{found.name} is {_a(kind_of(found))} already", span=name.span, source=source,
+            f"{found.name} is {_a(kind_of(found))} already{where}", span=name.span, source=source,
             remedy=f"choose another name, or write DROP {kind_of(found)} {found.name} before",
         )  # fmt: skip
-    if is_kept(statement, found):
-        return catalog
+    in_script = found.span is not None and statement.existing is Existing.REFUSE
+    if in_script or is_kept(statement, found):
+        return catalog  # the binder says what is wrong with two of them in one script
     if statement.existing is Existing.REPLACE:
         _refuse_if_read(found, name, catalog, source)
         return catalog.without(name.text)

@@ -103,6 +103,7 @@ def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) 
     if asked.value is not None:
         return _bind_in(plan, scope, asked, asked.value, query, context)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
+        _refuse_outer_columns(asked, query, scope, context)
         right, conditions = context.bind_query(query, context), []
     else:
         matched = correlated_tables(scope, query, context, asked.words, asked.span)
@@ -130,6 +131,7 @@ def _bind_in(
         row = columns_of_row(matched.plan.schema)
         right = project(matched.plan, (*row, *asked_for), asked.span)
     if not crossing:
+        _refuse_outer_columns(asked, query, scope, context)
         right = context.bind_query(query, context)
         if len(right.schema) != len(values):
             columns = "one column" if len(values) == 1 else f"{len(values)} columns"
@@ -156,6 +158,35 @@ def _bind_in(
     if not crossing and len(tests) == 1:
         return _match(plan, right, tests, NegationForm.NOT_IN, asked.span)
     return _match(plan, right, [*crossing, *possible], NegationForm.NOT_EXISTS, asked.span)
+
+
+def _refuse_outer_columns(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> None:
+    """BindError if a sub-query that is bound by itself names a table of the query around it."""
+    named = asked.query.find_all(exp.Table, exp.Subquery, exp.Unnest)
+    inside = {table.alias_or_name.lower() for table in named}
+    outside = {name.lower() for name in scope.qualifiers()} - inside
+    columns = asked.query.find_all(exp.Column)
+    column = next((c for c in columns if c.table.lower() in outside), None)
+    if column is None:
+        return
+    kind = "EXISTS" if asked.value is None else "IN"
+    clause, remedy = "UNION, EXCEPT or INTERSECT", f"write {asked.words} for each part of it"
+    if isinstance(query, Select) and kind == "EXISTS" and not query.having:
+        clause = "LIMIT" if query.limit else "GROUP BY"
+        remedy = "leave it out: one row is enough"
+    elif isinstance(query, Select) and query.limit:
+        clause, remedy = "LIMIT", "bound the table by a window instead"
+    elif isinstance(query, Select):
+        clause = "GROUP BY, HAVING or an aggregate"
+        remedy = (
+            "compare by IN, and group by what is compared: (a, b) IN (SELECT x, y FROM ... "
+            "GROUP BY x, y HAVING ...)"
+        )
+    raise BindError(
+        f"a sub-query of {kind} with {clause} cannot read columns of the query around it",
+        span=span_of(column, context.source, asked.span),
+        found=f"{column.table}.{column.name}", remedy=remedy,
+    )  # fmt: skip
 
 
 def _names_values(query: Select, count: int) -> bool:
