@@ -62,8 +62,8 @@ def _check_numbers(changes: pa.Table, name: str, y: str, columns: list[str]) -> 
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return number or pa.types.is_boolean(kind)
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def lines_of(changes: pa.Table, name: str, y: str, by: str | None) -> dict[Any, Line]:
