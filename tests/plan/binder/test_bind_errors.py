@@ -261,6 +261,8 @@ CASES = [
      "s.k", "a sub-query of EXISTS with GROUP BY, HAVING or an aggregate cannot read columns of"),
     ("SELECT k FROM s WHERE NOT EXISTS (SELECT t.k FROM s t WHERE t.k = s.k LIMIT 1)", "s.k",
      "EXISTS with LIMIT cannot read columns of the query around it; found s.k"),
+    ("SELECT k FROM s WHERE EXISTS (SELECT * FROM (SELECT t.k FROM s t WHERE t.k = s.k) u)", "s.k",
+     "a sub-query in FROM cannot read columns of the query around it; found s.k; compare them in"),
     ("SELECT k FROM s WHERE EXISTS (SELECT t.k FROM s t WHERE t.k = s.k GROUP BY t.k)", "s.k",
      "leave it out: one row is enough"),
     ("SELECT k FROM s WHERE EXISTS (SELECT k FROM s t WHERE t.k = s.k UNION SELECT k FROM picked)",
