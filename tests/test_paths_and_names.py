@@ -156,7 +156,7 @@ def test_names_of_a_checkpoints_own_directories_are_refused(name: str) -> None:
 
 
 def test_names_that_differ_by_case_only_are_one_name() -> None:
-    with pytest.raises(BindError, match="declared already"):
+    with pytest.raises(BindError, match="s is a stream already, declared on line 1"):
         compile_script(f'{STREAM}CREATE QUERY "S" AS SELECT k FROM s')
 
 

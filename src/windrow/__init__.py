@@ -58,8 +58,10 @@ def connect(
         if given is not None and not is_object_url(given):
             local_path(given, f"connect, {what}")
     from windrow.engine.connection import Connection  # noqa: PLC0415 - compiled kernels load here
+    from windrow.engine.notebook_html import show_tables_as_html  # noqa: PLC0415
     from windrow.plan.sharing.group_schedule import ScheduleOptions  # noqa: PLC0415
 
+    show_tables_as_html()
     scheduled = ScheduleOptions.of(schedule, max_delay)
     if spark is not None:
         if not hasattr(spark, "newSession"):
@@ -99,8 +101,10 @@ def results(path: str | Path) -> Results:
     ``changes()`` and ``answer()`` are tables; the object itself is an Arrow stream of all changes.
     Only what is committed is read, also while a run writes there.
     """
-    from windrow.result_files.directory import Results  # noqa: PLC0415 - as above
+    from windrow.engine.notebook_html import show_tables_as_html  # noqa: PLC0415 - as above
+    from windrow.result_files.directory import Results  # noqa: PLC0415
 
+    show_tables_as_html()
     return Results(path)
 
 

@@ -386,3 +386,20 @@ def test_a_negative_limit_of_the_console_is_refused(here):
     found = run_embedded("bad.cql")
     assert found.exit_code == 2
     assert "expected a LIMIT of 0 or more; found -1" in found.stderr
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_script_in_utf_16_is_said_to_be_one(tmp_path, encoding):
+    script = tmp_path / "a.cql"
+    script.write_text("SELECT a FROM s;", encoding=encoding)
+    shown = CliRunner().invoke(app, ["run", str(script), "--once"])
+    assert shown.exit_code == 2
+    assert "a.cql: expected UTF-8 text; found UTF-16" in shown.stderr
+    assert "iconv -f UTF-16" in shown.stderr
+
+
+def test_a_script_has_lines_whatever_ends_them(tmp_path):
+    script = tmp_path / "a.cql"
+    script.write_bytes(b"-- x\r\n-- y\rSELECT a FROM nothing;")
+    shown = CliRunner().invoke(app, ["run", str(script), "--once"])
+    assert "a.cql: line 3, column 15" in shown.stderr

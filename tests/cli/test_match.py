@@ -149,3 +149,25 @@ def test_types_that_cannot_be_had_are_said_in_words(arguments, said):
     assert shown.exit_code == 2
     assert said in " ".join(shown.stderr.split())
     assert "Traceback" not in shown.stderr
+
+
+def test_a_warning_names_the_file_and_the_line_and_no_code_of_ours():
+    Path("swapped.csv").write_text('id,bytes\nbig,> 1000\nmid,"[200, 100]"\n')
+    shown = match("swapped.csv", "rows.csv")
+    assert shown.exit_code == 0
+    assert shown.stderr == (
+        "warning: swapped.csv, line 3: the lower bound 200 is above the upper bound 100, so it "
+        "matches nothing; did you mean [100, 200]?\n"
+    )
+
+
+def test_a_run_warns_of_subscriptions_in_the_same_words():
+    Path("swapped.csv").write_text('id,bytes\nbig,> 1000\nmid,"[200, 100]"\n')
+    Path("script.cql").write_text(
+        "CREATE STREAM r (at TIMESTAMP, src STRING, bytes INT) FROM 'rows.csv';"
+        "CREATE SUBSCRIPTIONS wanted ON r (bytes) FROM 'swapped.csv';"
+    )
+    shown = CliRunner().invoke(app, ["run", "script.cql", "--once", "--runner", "embedded"])
+    assert shown.exit_code == 0
+    assert "warning: swapped.csv, line 3: the lower bound 200 is above" in shown.stderr
+    assert ".py" not in shown.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -442,3 +443,28 @@ def test_wstream_inside_an_aggregate_becomes_a_sub_query() -> None:
 def test_nulls_last_is_what_order_by_means() -> None:
     plain = select("SELECT a FROM s ORDER BY a DESC LIMIT 1")
     assert select("SELECT a FROM s ORDER BY a DESC NULLS LAST LIMIT 1") == plain
+
+
+@pytest.mark.parametrize(
+    ("named", "plain"),
+    [
+        (
+            "TUMBLE(DATA => TABLE s, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '10' MINUTES)",
+            "TUMBLE(s, ts, 10 MINUTES)",
+        ),
+        ("HOP(DATA => TABLE s, TIMECOL => ts, SLIDE => 5, SIZE => 10)", "HOP(s, ts, 5, 10)"),
+        ("HOP(SIZE => 10, TIMECOL => ts, DATA => s AS x, SLIDE => 5)", "HOP(s AS x, ts, 5, 10)"),
+        (
+            "SESSION(DATA => TABLE s PARTITION BY a, b, TIMECOL => DESCRIPTOR(ts), GAP => 5)",
+            "SESSION(s PARTITION BY a, b, DESCRIPTOR(ts), 5)",
+        ),
+        ("SESSION(DATA => s PARTITION BY a, GAP => 5, TIMECOL => ts)",
+         "SESSION(s PARTITION BY a, DESCRIPTOR(ts), 5)"),
+    ],
+)  # fmt: skip
+def test_table_functions_take_arguments_by_name(named: str, plain: str) -> None:
+    def shape(function: str) -> str:
+        found = select(f"SELECT a FROM TABLE({function})").tables[0]
+        return re.sub(r"Span\([^)]*\)", "", repr(found))
+
+    assert shape(named) == shape(plain)

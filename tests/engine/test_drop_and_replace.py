@@ -10,6 +10,7 @@ import pytest
 
 import windrow
 from windrow.core.errors import DataError, InputError, ScriptError, StateError
+from windrow.cql import call_spellings
 from windrow.engine.connection import Connection
 from windrow.engine.handles import Handle
 
@@ -212,6 +213,31 @@ def test_values_of_parameters_are_literals(db: Connection) -> None:
     assert answer(placed) == [(7,)]
 
 
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("{'a':1,'b':k}", {"a": 1, "b": "k"}),
+        ("{'a':x}", {"a": 5}),
+        ("{a:x, b:[x,:n]}", {"a": 5, "b": [5, 7]}),
+        ("{'a':{'b':x},'c':-:n}", {"a": {"b": 5}, "c": -7}),
+        ("{'a': :n, 'b':CASE WHEN x=:n THEN :n ELSE 0 END}", {"a": 7, "b": 0}),
+        ("[x,:n][:one]", 5),
+        ("ARRAY[:n]", [7]),
+    ],
+)
+def test_a_colon_behind_a_key_is_no_parameter(db: Connection, value: str, found: object) -> None:
+    given = {name: number for name, number in (("n", 7), ("one", 1)) if f":{name}" in value}
+    (query,) = db.execute(f"SELECT {value} AS v FROM s [ROWS :rows]", {**given, "rows": 2})
+    push(db, (1, "k", 5))
+    assert answer(query) == [(found,)]
+
+
+def test_a_slice_is_refused_as_such(db: Connection) -> None:
+    for slice_ in ("[1:2]", "[x:x]", "[x+1:2]"):
+        with pytest.raises(ScriptError, match=r"a slice \[1:2\] is not allowed .* UNNEST"):
+            db.execute(f"SELECT [x, 2]{slice_} AS v FROM s [NOW]")
+
+
 def test_a_parameter_without_a_value_and_a_value_without_a_parameter_are_errors(
     db: Connection,
 ) -> None:
@@ -235,8 +261,17 @@ def test_show_and_describe_are_tables(db: Connection) -> None:
         {"name": "sums", "columns": "k STRING, x BIGINT", "pattern": "STRICT", "into": None}
     ]
     assert described.column("role").to_pylist() == ["time", None, None]
-    assert "SUM" in functions.column("name").to_pylist()
+    names = functions.column("name").to_pylist()
+    assert {"SUM", "COUNT_IF", "BOOL_AND", "EVERY", "PERCENTILE_CONT", "EXTRACT", "IF"} <= {*names}
+    assert {*call_spellings.SKETCHED_COUNTS, *call_spellings.COUNTED_CONDITIONS} <= {*names}
+    assert {*call_spellings.TRUTH_VALUES, *call_spellings.JOINED_TEXTS} <= {*names}
     assert done.plans[0].startswith("sums (k, x), integer clock")
+
+
+def test_what_is_advised_for_a_name_of_another_kind_is_not_refused(db: Connection) -> None:
+    with pytest.raises(ScriptError, match=r"s is a stream already; .* or write DROP STREAM s bef"):
+        db.execute("CREATE VIEW s AS VALUES (1)")
+    db.execute("DROP STREAM s; CREATE VIEW s AS VALUES (1)")
 
 
 def test_what_a_script_makes_and_drops_is_not_there(db: Connection) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import matplotlib as mpl
+import pyarrow as pa
 import pytest
 
 import windrow
@@ -102,3 +106,52 @@ def test_a_plot_has_a_line_for_each_group_and_refuses_rows_it_cannot_tell_apart(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match="pip install 'windrow\\[plot\\]'"):
         db.queries["sums"].plot(by="k")
+
+
+class Formatter:
+    """As much of IPython's formatter of HTML as we use."""
+
+    def __init__(self) -> None:
+        self.known: dict[type, Callable[[Any], str]] = {}
+
+    def lookup_by_type(self, kind: type) -> Callable[[Any], str]:
+        return self.known[kind]
+
+    def for_type(self, kind: type, show: Callable[[Any], str]) -> None:
+        self.known[kind] = show
+
+
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Formatter:
+    formatter = Formatter()
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
+    return formatter
+
+
+def test_answers_are_shown_as_html_and_stay_arrow_tables(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formatter = notebook(monkeypatch)
+    windrow.connect().close()
+    query = db.queries["sums"]
+    for table in (query.answer(), query.changes(), db.query("SELECT * FROM sums")):
+        assert type(table) is pa.Table
+        html = formatter.known[type(table)](table)
+        assert f"<caption>{table.num_rows} rows</caption>" in html
+        assert "&lt;b&gt;" in html
+
+
+def test_a_formatter_of_tables_that_there_is_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    formatter = notebook(monkeypatch)
+    formatter.for_type(pa.Table, repr)
+    windrow.connect().close()
+    assert formatter.known[pa.Table] is repr
+
+
+def test_a_column_that_is_no_number_is_not_plotted(db: Connection) -> None:
+    words = "plot of sums: expected a column of numbers; found k, which is STRING"
+    with pytest.raises(InputError, match=words):
+        db.queries["sums"].plot("k")
+    (texts,) = db.execute("CREATE QUERY texts AS SELECT ts, k FROM s [NOW]")
+    with pytest.raises(InputError, match="name one: ts"):
+        texts.plot()

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import windrow
+from windrow.engine.function_code import is_same_code
 from windrow.engine.function_declarations import declare_function
 
 ROWS = {"ts": [1, 2, 3], "x": [1.5, None, 4.0], "n": [1, 2, 3], "k": ["a", "b", "c"]}
@@ -123,7 +124,7 @@ def test_a_result_of_another_type_is_an_error(
         ("CREATE FUNCTION f (a INT) AS 'm:f';", "RETURNS"),
         ("SELECT g(k) FROM s;", "expected INT for a; found STRING; write CAST"),
         ("SELECT g(n, n) FROM s;", r"expected g\(a INT\); found 2 arguments"),
-        ("CREATE VIEW v AS SELECT g(n) AS h FROM s; DROP FUNCTION g;", "g is read by view v"),
+        ("CREATE VIEW v AS SELECT g(n) AS h FROM s; DROP FUNCTION g;", "g is called by view v"),
     ],
 )
 def test_what_is_wrong_with_a_declaration_or_a_call_is_said(script: str, words: str) -> None:
@@ -155,3 +156,66 @@ def test_explain_shows_a_function_by_its_name() -> None:
         assert "Selection root(s.n) > 1.0" in str(
             connection.explain("SELECT k FROM s WHERE root(n) > 1.0;")
         )
+
+
+@pytest.mark.parametrize("location", ["nomodule:f", "math:nothing"])
+def test_a_function_that_is_not_there_is_underlined(location: str) -> None:
+    with windrow.connect() as connection:
+        with pytest.raises(windrow.ScriptError, match="line 2, column 5: expected a") as found:
+            connection.execute(f"CREATE FUNCTION f (a INT) RETURNS INT\n AS '{location}';")
+        assert found.value.excerpt().endswith("^" * (len(location) + 2))
+
+
+def half_of(source: str = "def half(x: float) -> float:\n    return x / 2\n") -> Callable[..., Any]:
+    """The function that a cell defines each time it is run."""
+    cell: dict[str, Any] = GLOBALS
+    exec(source, cell)
+    function: Callable[..., Any] = cell["half"]
+    return function
+
+
+GLOBALS: dict[str, Any] = {"__name__": "__main__"}
+
+
+def test_a_cell_that_declares_a_function_can_be_run_twice() -> None:
+    with windrow.connect() as connection:
+        connection.execute(STREAM)
+        connection.function("half", half := half_of())
+        (query,) = connection.execute("CREATE QUERY q AS SELECT half(x) AS h FROM s [RANGE 9];")
+        connection.function("half", half)
+        connection.function("half", half_of("\n\n" + "def half(x: float) -> float: return x / 2"))
+        connection.push("s", ROWS)
+        connection.advance(to=3)
+        assert query.answer()["h"].to_pylist() == [0.75, None, 2.0]
+
+
+def test_a_changed_function_replaces_one_that_nothing_calls_and_no_other() -> None:
+    with windrow.connect() as connection:
+        connection.execute(STREAM)
+        connection.function("half", half_of())
+        connection.function("half", lambda x: x / 2.5, takes=["DOUBLE"], returns="DOUBLE")
+        (query,) = connection.execute("CREATE QUERY q AS SELECT half(x) AS h FROM s [RANGE 9];")
+        words = "half is called by query q; drop what calls it first: DROP QUERY q"
+        with pytest.raises(windrow.WindrowError, match=words):
+            connection.function("half", half_of())
+        connection.push("s", ROWS)
+        connection.advance(to=3)
+        assert query.answer()["h"].to_pylist() == [0.6, None, 1.6]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def half(x: float) -> float: return x / 3",
+        "def half(x: float) -> float: return x / 2.0",
+        "def half(x: float, *, by: int = 3) -> float: return x / by",
+        "def make(by):\n    return lambda x: x / by\nhalf = make(3)",
+        "from functools import partial\nhalf = partial(pow, 2)",
+    ],
+)
+def test_functions_are_the_same_if_their_code_is(source: str) -> None:
+    one = half_of(source)
+    assert is_same_code(one, one)
+    assert is_same_code(one, half_of("\n" + source)) == ("partial" not in source)
+    assert not is_same_code(one, half_of())
+    assert not is_same_code(one, half_of(source.replace("3", "5").replace("2", "4")))

@@ -127,7 +127,7 @@ def test_a_view_that_never_withdraws_can_be_subscribed_to():
         ("CREATE SUBSCRIPTIONS a ON flows (bytes, bytes) FROM 'a.csv'", "given twice"),
         ("CREATE SUBSCRIPTIONS a ON w (n) FROM 'a.csv'", "a match cannot be withdrawn"),
         ("CREATE SUBSCRIPTIONS a ON flows (bytes) FROM 'a.csv' INTO 'o' FORMAT xml", "the format"),
-        ("CREATE SUBSCRIPTIONS w ON flows (bytes) FROM 'a.csv'", "declared already"),
+        ("CREATE SUBSCRIPTIONS w ON flows (bytes) FROM 'a.csv'", "w is a view already"),
     ],
 )
 def test_mistakes_are_found_when_the_script_is_read(statement, said):

@@ -79,10 +79,19 @@ def test_a_header_that_is_read_wrongly_says_what_to_write(text: str, remedy: str
     assert found.value.remedy == remedy
 
 
-def test_utf_16_is_named():
-    Path("a.csv").write_text("ts,name,v\n1,a,2\n", encoding="utf-16")
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("form", ["", "FORMAT csv (HEADER false)"])
+def test_utf_16_is_named(encoding, form):
+    Path("a.csv").write_text("ts,name,v\n1,a,2\n", encoding=encoding)
     with pytest.raises(InputError, match=r"expected UTF-8 text; found UTF-16.*iconv"):
-        rows("a.csv", "")
+        rows("a.csv", form)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named_in_json_lines_too(encoding):
+    Path("a.json").write_text('{"ts": 1, "name": "a", "v": 2}\n', encoding=encoding)
+    with pytest.raises(InputError, match=r"expected UTF-8 text; found UTF-16.*iconv"):
+        rows("a.json", "")
 
 
 @pytest.mark.parametrize(

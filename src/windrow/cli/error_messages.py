@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.text import Text
 
-from windrow.cli.console import err
+from windrow.cli.console import err, print_warning
 from windrow.core.errors import InputError, ScriptError, WindrowError
+from windrow.core.text_encoding import BEGINNING, refuse_utf16
+from windrow.core.warnings import WindrowWarning
 
 FAILED = 2
 """Exit code of what went wrong for a reason that we can name."""
@@ -32,10 +36,11 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
     """Say what went wrong and exit; ``verbose`` shows the traceback too.
 
     The exit code is the same either way. Of a closed pipe nothing is said: whoever read our answer
-    has seen enough of it.
+    has seen enough of it. Warnings are said in the same form meanwhile.
     """
     try:
-        yield
+        with _warnings_in_words(script):
+            yield
         sys.stdout.flush()
     except BrokenPipeError:
         raise typer.Exit(UNHEARD) from None
@@ -47,6 +52,24 @@ def errors_in_words(script: Path | None = None, *, verbose: bool = False) -> Ite
         except BrokenPipeError:
             code = UNHEARD
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def _warnings_in_words(script: Path | None) -> Iterator[None]:
+    """Print Windrow's own warnings as the command line prints errors, not as Python does."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
+        if isinstance(message, WindrowWarning):
+            print_warning(message, script)
+        else:
+            shown(message, *where, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _explain(error: Exception, script: Path | None, *, verbose: bool) -> int:
@@ -97,13 +120,11 @@ def read_script(path: Path) -> str:
         raise InputError(where=str(path), expected=wanted, found="a directory")
     if not path.exists():
         raise InputError(where=str(path), expected=wanted, found="no such file")
+    text = path.read_bytes()
+    refuse_utf16(text[:BEGINNING], str(path))
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return text.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        utf16 = path.read_bytes()[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise InputError(
-            where=f"{path}, byte {error.start}",
-            expected="UTF-8 text",
-            found="UTF-16, as its first two bytes say" if utf16 else "other bytes",
-            remedy="convert it: iconv -f UTF-16 -t UTF-8" if utf16 else "",
+            where=f"{path}, byte {error.start}", expected="UTF-8 text", found="other bytes"
         ) from None

@@ -2,7 +2,8 @@
 
 A value takes the place of its parameter as a literal among the tokens, after the text was cut into
 them. So no value is ever read as CQL, whatever it contains; positions stay those of the text. It
-may stand wherever a literal may: in a condition, as the length of a window, as a path.
+may stand wherever a literal may: in a condition, as the length of a window, as a path. A colon that
+separates, in ``{'a':1}`` and ``a[1:2]``, is no parameter.
 
 What a statement was is written down, in a checkpoint, say, with its values as literals: ``text``.
 """
@@ -23,6 +24,12 @@ from windrow.cql.positions import span_between
 
 Values = Mapping[str, Any] | Sequence[Any]
 """Values by name, or by place."""
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+ENDS_OF_VALUES = (*CLOSING, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER)
+"""What no value can follow; words may be keywords, and those that are names are harder to tell."""
+BEFORE_NUMBERS = ("RANGE", "ROWS", "ROW", "SESSION", "SLIDE")
+"""Words of windows that a number follows."""
 TYPES = "None, a bool, a number, a text, a date or a datetime"
 
 
@@ -85,8 +92,13 @@ def _check_values(values: object) -> None:
 def _parameters(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, str | None]]:
     """Each token, or the two of a parameter, and the name of that; None for what is none."""
     index = 0
+    opened: list[TokenType] = []
     while index < len(tokens):
         token = tokens[index]
+        if token.token_type in OPENING:
+            opened.append(token.token_type)
+        elif token.token_type in CLOSING and opened:
+            opened.pop()
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         name, last = None, token
         if token.token_type is TokenType.PLACEHOLDER:
@@ -95,10 +107,28 @@ def _parameters(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token, str | N
             name = token.text[1:]
         elif token.token_type is TokenType.COLON and following is not None:
             word = following.text.replace("_", "a").isalnum()
-            if word and following.start == token.end + 1:
+            begins = not _separates(tokens, index, opened[-1] if opened else None)
+            if begins and word and following.start == token.end + 1:
                 name, last = following.text, following
         yield token, last, name
         index += 1 if last is token else 2
+
+
+def _separates(tokens: Sequence[Token], index: int, opened: TokenType | None) -> bool:
+    """Whether a colon stands behind a key of a struct or a bound of a slice, and begins no value.
+
+    ``opened`` is the bracket that it stands in.
+    """
+    if not index:
+        return False
+    before = tokens[index - 1]
+    if before.token_type in ENDS_OF_VALUES:
+        return True
+    if opened is TokenType.L_BRACE:
+        first = tokens[index - 2].token_type
+        return first in (TokenType.L_BRACE, TokenType.COMMA)
+    is_name = before.token_type is TokenType.VAR and before.text.upper() not in BEFORE_NUMBERS
+    return opened is TokenType.L_BRACKET and is_name
 
 
 def _value(name: str, values: Values | None, sql: str, first: Token, last: Token) -> Any:

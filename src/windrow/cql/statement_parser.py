@@ -78,6 +78,8 @@ def parse_statement(parser: CqlParser) -> Statement:
     elif parser.at("DESCRIBE", "DESC") and not parser.at_type(TokenType.IDENTIFIER):
         first = parser.advance()
         statement = Describe(parser.name("the name of a declaration"), parser.span_from(first))
+    elif parser.at("LIST") and parser.following.text.upper() in LISTS:
+        parser.fail("SHOW", remedy=f"write SHOW {parser.following.text.upper()}")
     elif parser.at(*OTHER_STATEMENTS):
         parser.fail(
             "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query", remedy=OTHER_REMEDIES.get(
@@ -104,6 +106,10 @@ def _fail_at_rest(parser: CqlParser) -> NoReturn:
     _refuse_next_statement(parser)
     if parser.at_type(TokenType.TILDE):
         parser.fail("an operator of CQL", remedy="write RLIKE for a regular expression")
+    if parser.at("!") and parser.following.token_type in (TokenType.TILDE, TokenType.IRLIKE):
+        parser.fail("an operator of CQL", remedy="write x NOT RLIKE '...' for a regular expression")
+    if parser.at("FETCH"):
+        parser.fail("the end of the statement", remedy="write LIMIT and the number of rows")
     if parser.at(*WINDOWS) or at_window_in_parentheses(parser):
         parser.fail("the end of the statement", remedy=IN_BRACKETS)
     before = parser.previous.text.upper()
@@ -214,6 +220,11 @@ def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:
 
 
 def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
+    if parser.at("AS"):
+        parser.fail(
+            "( and the columns", remedy=f"a stream that a query makes is a view: write CREATE VIEW "
+            f"{name.text} AS SELECT ..."
+        )  # fmt: skip
     columns = parse_typed_columns(parser)
     source = timestamp = slack = ahead = idle = None
     while not parser.at_end:

@@ -8,12 +8,14 @@ from typing import Any
 from sqlglot import expressions as exp
 from sqlglot.tokenizer_core import TokenType
 
+from windrow.cql.other_tables import DECLARED, instead_of_table
 from windrow.cql.positions import mark
 from windrow.cql.token_cursor import TokenCursor
 from windrow.cql.window_parser import (
     IN_BRACKETS,
     IN_SLIDES,
     KSQL_WINDOWS,
+    TABLE_FUNCTIONS,
     WINDOWS,
     at_table_function,
     parse_function_window,
@@ -25,6 +27,7 @@ WINDOW, BOUNDED = "windrow_window", "windrow_bounded"
 UNNEST = "UNNEST"
 CLAUSES = ("FORMAT", "LIMIT", "OFFSET", "SAMPLE")
 """Words that SQLGlot would take for the name of a table."""
+BEFORE_TABLES = ("FROM", "JOIN", ",")
 
 
 def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
@@ -41,6 +44,7 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
     else:
         if parser.at_type(TokenType.SELECT) or parser.at_type(TokenType.WITH):
             parser.fail("a table", remedy="put the sub-query into parentheses")
+        _refuse_other_tables(parser)
         parser.name("the name of a stream, relation or view")
         this = exp.Table(this=_identifier(parser))
     window = this.meta.get(WINDOW)
@@ -58,6 +62,20 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
         this.meta[WINDOW] = window
     mark(this, first, parser.previous)
     return this
+
+
+def _refuse_other_tables(parser: TokenCursor) -> None:
+    """Say what there is instead of the tables that other systems have in FROM."""
+    wanted = "the name of a stream, relation or view"
+    if parser.at_string():
+        parser.fail(wanted, remedy=DECLARED)
+    if not parser.previous or parser.previous.text.upper() not in BEFORE_TABLES:
+        return
+    lateral = parser.at("LATERAL") and parser.following.text.upper() == UNNEST
+    window = parser.token_at(2).text.upper() in WINDOWS
+    called = parser.following.token_type is TokenType.L_PAREN and not window
+    if lateral or (called and parser.at_word()):
+        parser.fail(wanted, remedy=instead_of_table(parser.current.text))
 
 
 def _unnest(parser: TokenCursor) -> exp.Expr:
@@ -90,13 +108,22 @@ def _table_function(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.E
     wrapped = parser.take("TABLE")
     if wrapped:
         parser.expect_type(TokenType.L_PAREN, "( after TABLE")
-    first = parser.advance()
+    first = parser.current
+    if not parser.at(*TABLE_FUNCTIONS):
+        parser.fail("TUMBLE, HOP or SESSION in TABLE(", near=TABLE_FUNCTIONS,
+                    remedy=instead_of_table(first.text))  # fmt: skip
+    parser.advance()
     parser.expect_type(TokenType.L_PAREN, f"( after {first.text}")
-    parser.take("TABLE")
-    this = parse_table(parser, query)
-    if WINDOW in this.meta:
-        parser.fail("one window", token=first, remedy="remove one of the two windows")
-    this.meta[BOUNDED], this.meta[WINDOW] = parse_function_window(parser, first)
+
+    def table() -> exp.Expr:
+        parser.take("TABLE")
+        found = parse_table(parser, query)
+        if WINDOW in found.meta:
+            parser.fail("one window", token=first, remedy="remove one of the two windows")
+        return found
+
+    this, time, window = parse_function_window(parser, first, table)
+    this.meta[BOUNDED], this.meta[WINDOW] = time, window
     if wrapped:
         parser.expect_type(TokenType.R_PAREN, ") at the end of TABLE(")
     return this
@@ -113,6 +140,8 @@ def _alias(parser: TokenCursor) -> exp.Identifier | None:
         parser.fail("a window in brackets", remedy=IN_SLIDES)
     if parser.at("EMIT") and parser.following.text.upper() in ("CHANGES", "FINAL"):
         parser.fail("the end of the statement", remedy=EMITTED)
+    if parser.at("FETCH") and parser.following.text.upper() in ("FIRST", "NEXT"):
+        return None
     rhythm = parser.at("EVERY") and not parser.at_type(TokenType.IDENTIFIER)
     named: Collection[Any] = parser.TABLE_ALIAS_TOKENS
     kinds = (*named, TokenType.IDENTIFIER)

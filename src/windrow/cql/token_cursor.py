@@ -60,6 +60,11 @@ class TokenCursor(sqlglot_parser.Parser):
     def following(self) -> Token:
         return self._next
 
+    def token_at(self, distance: int) -> Token:
+        """The token so many places after the current one; at the end the one that is none."""
+        place = self._index + distance
+        return self._tokens[place] if place < len(self._tokens) else sqlglot_parser.SENTINEL_NONE
+
     @property
     def at_end(self) -> bool:
         return not self._curr

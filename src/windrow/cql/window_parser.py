@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
+from sqlglot import expressions as exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from windrow.cql.syntax_tree import (
@@ -32,12 +34,15 @@ UNITS = {
 UNIT_OF = {word: unit for unit, words in UNITS.items() for word in (unit, *words)}
 FORMS = "RANGE, ROWS, SESSION, PARTITION BY, NOW or UNBOUNDED"
 WINDOWS = ("RANGE", "ROWS", "SESSION", "PARTITION BY", "NOW", "UNBOUNDED")
+SIZE, SLIDE = "the length of the window", "the slide of the window"
 TABLE_FUNCTIONS = {
-    "TUMBLE": ("the length of the window",),
-    "HOP": ("the slide of the window", "the length of the window"),
-    "SESSION": ("the silence that ends a session",),
+    "TUMBLE": {"SIZE": SIZE},
+    "HOP": {"SLIDE": SLIDE, "SIZE": SIZE},
+    "SESSION": {"GAP": "the silence that ends a session"},
 }
-"""What follows the column of the time in each."""
+"""What follows the column of the time in each, by its name in ``SIZE => INTERVAL '1' HOUR``."""
+TABLE, TIME = "DATA", "TIMECOL"
+"""The names of the first two arguments."""
 AFTER_TICKS = {
     "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE",
     "AFTER", "BEFORE",
@@ -131,32 +136,62 @@ def at_table_function(parser: TokenCursor) -> bool:
     return parser.at(*words) and parser.following.token_type is TokenType.L_PAREN
 
 
-def parse_function_window(parser: TokenCursor, function: Token) -> tuple[Name, WindowClause]:
-    """The arguments of a table function behind its table: the column of the time, the window.
+def parse_function_window(
+    parser: TokenCursor, function: Token, table: Callable[[], exp.Expr]
+) -> tuple[exp.Expr, Name, WindowClause]:
+    """The arguments of a table function: its table, the column of the time, the window.
 
-    HOP names its slide before its length, as in Flink; SESSION may have PARTITION BY.
+    In order HOP names its slide before its length, as in Flink; by name (``SIZE => ...``) they
+    come in any order. SESSION may have PARTITION BY behind its table.
     """
+    name = function.text.upper()
+    words = {TABLE: "a table", TIME: "the column that holds the time", **TABLE_FUNCTIONS[name]}
+    named = parser.following.token_type is TokenType.FARROW
+    tables: list[exp.Expr] = []
+    times: list[Name] = []
+    durations: dict[str, Duration] = {}
     partition_by: tuple[ColumnName, ...] = ()
-    if function.text.upper() == "SESSION" and parser.take_type(TokenType.PARTITION_BY):
-        partition_by = _columns(parser, "a column, or DESCRIPTOR(column)", until=("DESCRIPTOR",))
-    else:
-        parser.expect_type(TokenType.COMMA, ", and the column that holds the time")
+    left = list(words)
+    while left:
+        if len(left) < len(words):
+            missing = f"{left[0]} => ..., " if named else ""
+            parser.expect_type(TokenType.COMMA, f", and {missing}{words[left[0]]}")
+        argument = left.pop(left.index(_argument(parser, left)) if named else 0)
+        if argument == TABLE:
+            tables.append(table())
+            if name == "SESSION" and parser.take_type(TokenType.PARTITION_BY):
+                until = (TIME, *TABLE_FUNCTIONS[name]) if named else ("DESCRIPTOR",)
+                partition_by = _columns(parser, "a column, or DESCRIPTOR(column)", until)
+        elif argument == TIME:
+            times.append(_time(parser))
+        else:
+            durations[argument] = _interval(parser, words[argument])
+    parser.expect_type(TokenType.R_PAREN, f") at the end of {name}(")
+    span = parser.span_from(function)
+    if name == "SESSION":
+        return tables[0], times[0], SessionClause(durations["GAP"], partition_by, False, span)
+    length = durations["SIZE"]
+    slide = durations.get("SLIDE", length)
+    return tables[0], times[0], RangeClause(length, slide, False, span)
+
+
+def _argument(parser: TokenCursor, left: Sequence[str]) -> str:
+    """The name of an argument that was not there yet, and the arrow behind it."""
+    if not parser.at(*left):
+        parser.fail(f"{' or '.join(left)} and => before its value", near=left)
+    name = parser.advance().text.upper()
+    parser.expect_type(TokenType.FARROW, f"=> after {name}")
+    return name
+
+
+def _time(parser: TokenCursor) -> Name:
     described = parser.take("DESCRIPTOR")
     if described:
         parser.expect_type(TokenType.L_PAREN, "( after DESCRIPTOR")
     time = parser.name("the column that holds the time")
     if described:
         parser.expect_type(TokenType.R_PAREN, ") at the end of DESCRIPTOR(")
-    name = function.text.upper()
-    durations = []
-    for what in TABLE_FUNCTIONS[name]:
-        parser.expect_type(TokenType.COMMA, f", and {what}")
-        durations.append(_interval(parser, what))
-    parser.expect_type(TokenType.R_PAREN, f") at the end of {name}(")
-    slide, length, span = durations[0], durations[-1], parser.span_from(function)
-    if name == "SESSION":
-        return time, SessionClause(length, partition_by, False, span)
-    return time, RangeClause(length, slide, False, span)
+    return time
 
 
 def _interval(parser: TokenCursor, what: str) -> Duration:
@@ -177,12 +212,14 @@ def _interval(parser: TokenCursor, what: str) -> Duration:
 def _columns(parser: TokenCursor, what: str, until: tuple[str, ...] = ()) -> tuple[ColumnName, ...]:
     """Columns between commas, each with its table before a dot if that is written.
 
-    The comma before one of the words of ``until`` is the last.
+    The comma before one of the words of ``until`` is no part of them.
     """
     columns: list[ColumnName] = []
-    while not columns or parser.take_type(TokenType.COMMA):
-        if columns and parser.at(*until):
+    while not columns or parser.at_type(TokenType.COMMA):
+        if columns and parser.following.text.upper() in until:
             break
+        if columns:
+            parser.advance()
         first = parser.current
         names = [parser.name(what)]
         if parser.take_type(TokenType.DOT):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from windrow.core.errors import InputError
 from windrow.result_files.identity import CHANGE, INSTANT
+from windrow.tables.fit import script_type
 
 Line = tuple[list[Any], list[float]]
 """Instants, and the value from each of them on; NaN where there is none."""
@@ -26,6 +27,7 @@ def draw_answer(changes: pa.Table, name: str, y: str | None, by: str | None, ax:
                 where=f"plot of {name}", expected=f"one of {', '.join(columns)}", found=wanted
             )
     assert y is not None
+    _check_numbers(changes, name, y, columns)
     lines = lines_of(changes, name, y, by)
     try:
         from matplotlib import pyplot  # noqa: PLC0415
@@ -44,6 +46,24 @@ def draw_answer(changes: pa.Table, name: str, y: str | None, by: str | None, ax:
     if by is not None and lines:
         ax.legend(title=by)
     return ax
+
+
+def _check_numbers(changes: pa.Table, name: str, y: str, columns: list[str]) -> None:
+    """InputError if the values of a column have no height."""
+    drawn = [column for column in columns if _is_number(changes.schema.field(column).type)]
+    if y in drawn:
+        return
+    kind = script_type(changes.schema.field(y).type)
+    found = "something else" if kind is None else kind.value
+    raise InputError(
+        where=f"plot of {name}", expected="a column of numbers", found=f"{y}, which is {found}",
+        remedy=f"name one: {', '.join(drawn)}" if drawn else "count or sum something in the query",
+    )  # fmt: skip
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def lines_of(changes: pa.Table, name: str, y: str, by: str | None) -> dict[Any, Line]:

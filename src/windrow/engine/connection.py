@@ -100,6 +100,9 @@ class Connection:
         called. On Spark workers import it, so it has to be in a module that they have
         (``--py-files``).
 
+        The same function again, or one of the same code, changes nothing: a cell of a notebook can
+        be run twice. Another one replaces it, unless a view or query calls the old one.
+
         >>> import windrow
         >>> db = windrow.connect()
         >>> db.function("area", lambda w, h: w * h, takes=["DOUBLE", "DOUBLE"], returns="DOUBLE")
@@ -110,9 +113,11 @@ class Connection:
         >>> query.answer().to_pylist()
         [{'a': 3.0}]
         """
-        self.execute(
-            declare_function(name, function, takes, returns, vectorised, self._runtime.in_process)
-        )
+        with self._lock:
+            in_process, before = self._runtime.in_process, self.catalog.find(str(name))
+            self.execute(
+                declare_function(name, function, takes, returns, vectorised, in_process, before)
+            )
 
     def _forget(self, dropped: Collection[str]) -> None:
         """Hold nothing of what was dropped."""
@@ -186,12 +191,12 @@ class Connection:
         strategy = self._runtime.strategy
         try:
             compiled = compile_script(cql, self.catalog, strategy, values=values)
+            load_functions(compiled.catalog, self.catalog, cql)
         except ScriptError as error:
             error.add_note(error.excerpt())  # where a traceback is all that is shown
             raise
         for warning in compiled.warnings:
             warn_caller(warning)
-        load_functions(compiled.catalog, self.catalog)
         wanted = [*compiled.queries, *(request.query for request in compiled.explains)]
         plans = [query.plan for query in wanted]
         statistics = self._runtime.inputs.statistics(plans)

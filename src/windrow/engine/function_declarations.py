@@ -7,9 +7,15 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any, get_type_hints
 
-from windrow.columns.functions.python_functions import load_function, location_of, register
-from windrow.core.errors import InputError
-from windrow.plan.catalog import Catalog, FunctionDeclaration
+from windrow.columns.functions.python_functions import (
+    load_function,
+    location_of,
+    register,
+    registered_at,
+)
+from windrow.core.errors import BindError, InputError
+from windrow.engine.function_code import is_same_code
+from windrow.plan.catalog import Catalog, Declaration, FunctionDeclaration
 
 TYPE_OF = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING", datetime: "TIMESTAMP",
            date: "DATE"}  # fmt: skip
@@ -23,8 +29,13 @@ def declare_function(
     returns: str | None,
     vectorised: bool,
     in_process: bool,
+    before: Declaration | None = None,
 ) -> str:
-    """CREATE FUNCTION for a callable; a connection that is not ``in_process`` must import it."""
+    """CREATE FUNCTION for a callable; a connection that is not ``in_process`` must import it.
+
+    ``before`` is what has the name so far: a function of the same code keeps its place, so that
+    the statement is the same too, and another one replaces it.
+    """
     if not name.isidentifier():
         raise InputError(where="function", expected="a name such as risk", found=repr(name))
     if not callable(function):
@@ -49,10 +60,20 @@ def declare_function(
             f"{getattr(function, '__qualname__', type(function).__name__)}",
             remedy="define it at the top of a module, and send that with --py-files (py_files)",
         )  # fmt: skip
-    location = location or register(name, function)
+    known = before if isinstance(before, FunctionDeclaration) else None
+    location = location or _location_before(known, function) or register(name, function)
     columns = ", ".join(f'"{n}" {kind}' for n, kind in zip(names, takes, strict=True))
     words = " VECTORISED" if vectorised else ""
-    return f"CREATE FUNCTION {name} ({columns}) RETURNS {returns} AS '{location}'{words};"
+    create = "CREATE FUNCTION" if known is None else "CREATE OR REPLACE FUNCTION"
+    return f"{create} {name} ({columns}) RETURNS {returns} AS '{location}'{words};"
+
+
+def _location_before(known: FunctionDeclaration | None, function: Callable[..., Any]) -> str | None:
+    """Where a function of the same code was registered under the same name."""
+    registered = None if known is None else registered_at(known.location)
+    if known is None or registered is None or not is_same_code(registered, function):
+        return None
+    return known.location
 
 
 def _annotated(name: str, function: Callable[..., Any], parameter: str, argument: str) -> str:
@@ -71,10 +92,20 @@ def _annotated(name: str, function: Callable[..., Any], parameter: str, argument
     return known
 
 
-def load_functions(catalog: Catalog, before: Catalog) -> None:
+def load_functions(catalog: Catalog, before: Catalog, script: str) -> None:
     """Import the functions that are new, so that one that is not there is reported now."""
     for declaration in catalog.declarations.values():
         if isinstance(declaration, FunctionDeclaration):
             known = before.find(declaration.name)
             if known != declaration:
-                load_function(declaration.location)
+                _load(declaration, script)
+
+
+def _load(declaration: FunctionDeclaration, script: str) -> None:
+    try:
+        load_function(declaration.location)
+    except InputError as error:
+        raise BindError(
+            span=declaration.at, source=script, expected=error.expected, found=error.found,
+            remedy=error.remedy,
+        ) from error  # fmt: skip

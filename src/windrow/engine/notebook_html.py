@@ -7,6 +7,7 @@ cell looks the same wherever it is shown.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -55,6 +56,29 @@ def table_html(table: pa.Table, caption: str = "", shown: int = SHOWN) -> str:
     footer = f"<p>... and {more:,} more</p>" if more > 0 else ""
     rows = zip(*columns, strict=True) if columns else ()
     return rows_html(table.column_names, rows, caption) + footer
+
+
+def show_tables_as_html() -> None:
+    """Let the notebook that this runs in, if any, show Arrow tables as it shows queries.
+
+    Answers and changes are plain Arrow tables, which have no HTML of their own. How tables are
+    shown stays as it is if somebody has said so before.
+    """
+    find_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = find_shell() if find_shell is not None else None
+    formatter = getattr(shell, "display_formatter", None)
+    if formatter is None:
+        return
+    html = formatter.formatters["text/html"]
+    try:
+        html.lookup_by_type(pa.Table)
+    except KeyError:
+        html.for_type(pa.Table, lambda table: table_html(table, _shape(table)))
+
+
+def _shape(table: pa.Table) -> str:
+    rows = "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
+    return rows if table.num_columns else f"{rows} without columns"
 
 
 def rows_html(headings: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:

@@ -172,6 +172,8 @@ class FunctionDeclaration:
     span: Span | None = field(default=None, compare=False)
     text: str = field(default="", compare=False, repr=False)
     uses: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    at: Span | None = field(default=None, compare=False, repr=False)
+    """Where the location stands in the script that was compiled last."""
 
     @property
     def signature(self) -> str:

@@ -288,6 +288,20 @@ AGGREGATES: Mapping[str, str] = {
 }  # fmt: skip
 
 
+OTHER_FORMS: Mapping[str, str] = {
+    "approx_distinct": "the values of a group (APPROXIMATE COUNT(DISTINCT x))",
+    "approx_count_distinct": "the values of a group (APPROXIMATE COUNT(DISTINCT x))",
+    **dict.fromkeys(("count_if", "countif"), "a condition on the rows of a group (COUNT)"),
+    **dict.fromkeys(("bool_and", "every"), "a condition on the rows of a group (MIN)"),
+    "bool_or": "a condition on the rows of a group (MAX)",
+    "percentile_cont": "a fraction, WITHIN GROUP (ORDER BY x) (QUANTILE)",
+    "extract": "a part FROM a TIMESTAMP or DATE, as in EXTRACT(HOUR FROM t)",
+    "if": "a condition, a value and another one of its type",
+    **dict.fromkeys(("cast", "try_cast"), "a value AS a type"),
+}  # fmt: skip
+"""What is called like a function, and read as something else: how SHOW FUNCTIONS describes it."""
+
+
 def aggregate_type(function: str, argument: Type | None) -> Type | None:
     """The type of an aggregate's result; None if it does not take such an argument."""
     if function == "COUNT":

@@ -23,7 +23,7 @@ from windrow.plan.catalog import (
     kind_of,
 )
 from windrow.plan.describe import duration
-from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, SYNONYMS
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, OPERATORS_ONLY, OTHER_FORMS, SYNONYMS
 
 Row = tuple[str | None, ...]
 
@@ -139,4 +139,5 @@ def _functions() -> tuple[Row, ...]:
     scalar |= {name: FUNCTIONS[meant].takes for name, meant in SYNONYMS.items()}
     called = {n: takes for n, takes in scalar.items() if not n.startswith("extract_")}
     aggregates = {name: f"the values of a group ({meant})" for name, meant in AGGREGATES.items()}
-    return tuple((name.upper(), takes) for name, takes in sorted({**called, **aggregates}.items()))
+    listed = {**called, **aggregates, **OTHER_FORMS}
+    return tuple((name.upper(), takes) for name, takes in sorted(listed.items()))

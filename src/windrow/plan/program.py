@@ -65,16 +65,18 @@ def make_room(statement: Create, name: Name, catalog: Catalog, source: str) -> C
     Without what OR REPLACE replaces; BindError if the name is that of something else.
     """
     found = catalog.find(name.text)
-    if found is None or (found.span is not None and statement.existing is Existing.REFUSE):
-        return catalog  # the binder says what is wrong with two of them
+    if found is None:
+        return catalog
     kind = "NRR" if getattr(statement, "retroactive", True) is False else _kind(statement)
-    if kind_of(found) != kind and statement.existing is not Existing.REFUSE:
+    if kind_of(found) != kind:
+        where = f", declared on line {found.span.line}" if found.span is not None else ""
         raise BindError(
-            f"{found.name} is {_a(kind_of(found))} already", span=name.span, source=source,
+            f"{found.name} is {_a(kind_of(found))} already{where}", span=name.span, source=source,
             remedy=f"choose another name, or write DROP {kind_of(found)} {found.name} before",
         )  # fmt: skip
-    if is_kept(statement, found):
-        return catalog
+    in_script = found.span is not None and statement.existing is Existing.REFUSE
+    if in_script or is_kept(statement, found):
+        return catalog  # the binder says what is wrong with two of them in one script
     if statement.existing is Existing.REPLACE:
         _refuse_if_read(found, name, catalog, source)
         return catalog.without(name.text)
@@ -98,10 +100,11 @@ def _refuse_if_read(found: Declaration, name: Name, catalog: Catalog, source: st
     if readers:
         who = ", ".join(f"{_noun(kind_of(d))} {d.name}" for d in readers[:5])
         more = f" and {len(readers) - 5:,} more" if len(readers) > 5 else ""
-        first = readers[0]
+        first, verb = readers[0], "call" if kind_of(found) == "FUNCTION" else "read"
+        past = "called" if verb == "call" else "read"
         raise BindError(
-            f"{found.name} is read by {who}{more}", span=name.span, source=source,
-            remedy=f"drop what reads it first: DROP {kind_of(first)} {first.name}",
+            f"{found.name} is {past} by {who}{more}", span=name.span, source=source,
+            remedy=f"drop what {verb}s it first: DROP {kind_of(first)} {first.name}",
         )  # fmt: skip
 
 

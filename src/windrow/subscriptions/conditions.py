@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.arrays import Bools, Int64s
-from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.subscriptions.bounds import read_bounds
 from windrow.subscriptions.predicates import (
     EXACT_FLOATS,
@@ -42,8 +41,19 @@ COMPARED = r"^\s*(?P<operator><=|>=|<|>|==?)(?P<value>[^<>=].*)$"
 LISTED = r"(?i)^\s*in\s*\((?P<values>.*)\)\s*$"
 EQUAL_TEXT = r"^\s*=(?P<value>.*)$"
 
-Misfits = dict[int, str]
-"""What could not be read, by entry: where it stands, and why."""
+
+class Misfits(dict[int, str]):
+    """What could not be read, by entry: where it stands, and why.
+
+    ``swapped`` are the ends of ranges, also by entry, whose first is above the second: they match
+    nothing, which is no error.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.swapped: dict[int, tuple[str, str]] = {}
+
+
 BOUNDS = ("[]", "[)", "(]", "()")
 
 
@@ -52,7 +62,7 @@ def spans_of_texts(texts: pa.Array, kind: Kind) -> tuple[Spans, Misfits]:
     if is_text(kind):
         return _of_strings(texts)
     constrained = _flags(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(texts)), 0))
-    misfits: Misfits = {}
+    misfits = Misfits()
     parts: list[tuple[Int64s, Int64s, Int64s]] = []
     rest = np.flatnonzero(constrained)
     for pattern, read in ((SPAN, _from_to), (COMPARED, _comparisons), (LISTED, _lists)):
@@ -124,7 +134,7 @@ def ends(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Spans from the texts of their ends, NULL or blank for none.
 
-    ``ordered``: of a first end above the second a warning says that no value is between.
+    ``ordered``: a first end above the second is noted, since no value is between.
     """
     low, high = _value_texts(low), _value_texts(high)
     lows, highs = (read_bounds(side, kind) for side in (low, high))
@@ -134,24 +144,9 @@ def ends(
             misfits.setdefault(int(entries[at]), f"expected {kind_text(kind)}, found {found!r}")
     if ordered and lows.at.ndim == 1:
         both = lows.given & highs.given & ~(lows.failed | highs.failed | lows.never | highs.never)
-        _warn_of_swapped(entries, low, high, np.flatnonzero(both & (lows.at > highs.at)))
+        for at in np.flatnonzero(both & (lows.at > highs.at)):
+            misfits.swapped[int(entries[at])] = low[int(at)].as_py(), high[int(at)].as_py()
     return entries, *between(lows, highs, low_open, high_open, words_of(kind))
-
-
-def _warn_of_swapped(entries: Int64s, low: pa.Array, high: pa.Array, places: Int64s) -> None:
-    if not len(places):
-        return
-    at = int(places[0])
-    first, second = low[at].as_py(), high[at].as_py()
-    others = f", and so do {len(places) - 1:,} others" if len(places) > 1 else ""
-    warn_caller(
-        WindrowWarning(
-            f"the lower bound {first} is above the upper bound {second}, so it matches "
-            f"nothing{others}",
-            where=f"subscription in row {int(entries[at]) + 1}",
-            remedy=f"did you mean [{second}, {first}]?",
-        )
-    )
 
 
 def _value_texts(texts: pa.Array) -> pa.Array:
@@ -162,7 +157,7 @@ def _value_texts(texts: pa.Array) -> pa.Array:
 
 def _of_strings(texts: pa.Array) -> tuple[Spans, Misfits]:
     constrained = _flags(pc.is_valid(texts))
-    misfits: Misfits = {}
+    misfits = Misfits()
     owners: list[Int64s] = []
     values: list[pa.Array] = []
     rest = np.flatnonzero(constrained)

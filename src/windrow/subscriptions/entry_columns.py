@@ -23,6 +23,7 @@ from windrow.columns.types import parse
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
+from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.subscriptions.conditions import Misfits, as_text, spans_of_bounds, spans_of_texts
 from windrow.subscriptions.predicates import (
     Kind,
@@ -64,7 +65,7 @@ def entries_of(
     """The entries in ``data``; an InputError that names the first row that cannot be read."""
     columns = _columns(data, attributes, where)
     count = len(next(iter(columns.values()))) if columns else 0
-    misfits: Misfits = {}
+    misfits = Misfits()
     named = _identifiers(columns, ids, where, misfits)
     spans = [_attribute(columns, name, kind, where, misfits) for name, kind in attributes.items()]
     free = ~np.logical_or.reduce([s.constrained for s in spans]) if spans else np.ones(count, bool)
@@ -75,15 +76,34 @@ def entries_of(
     kind = Type.TIMESTAMP if clock is Clock.TIMESTAMP else Type.BIGINT
     since = _instants(columns, "since", kind, BEGINNING, count, misfits)
     until = _instants(columns, "until", kind, FOREVER, count, misfits)
+    place = place or (lambda row: f"{where}, row {row + 1}")
     if misfits:
         first = min(misfits)
         others = f"; {len(misfits) - 1:,} more rows are wrong" if len(misfits) > 1 else ""
         raise InputError(
             misfits[first],
-            where=place(first) if place else f"{where}, row {first + 1}",
+            where=place(first),
             remedy=f"correct the row: no subscription is loaded while one cannot be read{others}",
         )
+    _warn_of_swapped(misfits.swapped, place)
     return EntryColumns(named, since, until, tuple(spans))
+
+
+def _warn_of_swapped(swapped: Mapping[int, tuple[str, str]], place: Places) -> None:
+    """Say that nothing is between two bounds of which the first is above the second."""
+    if not swapped:
+        return
+    row = min(swapped)
+    first, second = swapped[row]
+    others = f", and so do {len(swapped) - 1:,} others" if len(swapped) > 1 else ""
+    warn_caller(
+        WindrowWarning(
+            f"the lower bound {first} is above the upper bound {second}, so it matches "
+            f"nothing{others}",
+            where=place(row),
+            remedy=f"did you mean [{second}, {first}]?",
+        )
+    )
 
 
 def _columns(data: Any, attributes: Mapping[str, Kind], where: str) -> dict[str, pa.Array]:
@@ -207,7 +227,7 @@ def _attribute(
             found="both",
             remedy="write each condition once",
         )
-    found: Misfits = {}
+    found = Misfits()
     if text is not None:
         spans, found = spans_of_texts(as_text(text), kind)
     elif is_text(kind):
@@ -221,6 +241,7 @@ def _attribute(
         spans = spans_of_bounds(columns, lower, kind, found)
     for at, reason in found.items():
         misfits.setdefault(at, f"{reason} in {name}")
+    misfits.swapped.update(found.swapped)
     return spans
 
 

@@ -30,6 +30,7 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.core.schema import Type
+from windrow.core.text_encoding import refuse_utf16
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
@@ -138,14 +139,8 @@ def header(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> tu
 
 
 def _utf8(text: bytes, path: Path) -> bytes:
-    """The beginning of a file; InputError if it says that it is UTF-16."""
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(
-            where=str(path),
-            expected="UTF-8 text",
-            found="UTF-16, as its first two bytes say",
-            remedy="convert it: iconv -f UTF-16 -t UTF-8",
-        )
+    """The beginning of a file; InputError if it is UTF-16."""
+    refuse_utf16(text, str(path))
     return text
 
 

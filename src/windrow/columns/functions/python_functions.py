@@ -38,6 +38,11 @@ def register(name: str, function: Callable[..., Any]) -> str:
     return location
 
 
+def registered_at(location: str) -> Callable[..., Any] | None:
+    """The callable of this process that has the location, if one has."""
+    return _registered.get(location)
+
+
 def location_of(function: Callable[..., Any]) -> str | None:
     """Where others can import the function from; None if they cannot."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<>")

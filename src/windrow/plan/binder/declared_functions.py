@@ -12,14 +12,14 @@ from windrow.plan.binder.calls import wrong_number
 from windrow.plan.binder.literals import coerce
 from windrow.plan.catalog import FunctionDeclaration
 from windrow.plan.expressions import ARRAYS, Call, Expression, Literal
-from windrow.plan.functions import AGGREGATES, FUNCTIONS, SYNONYMS, common
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, OTHER_FORMS, SYNONYMS, common
 
 _LOCATION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
 
 
 def bind_function(statement: CreateFunction) -> FunctionDeclaration:
     name = statement.name
-    if name.text.lower() in {*FUNCTIONS, *SYNONYMS, *AGGREGATES}:
+    if name.text.lower() in {*FUNCTIONS, *SYNONYMS, *AGGREGATES, *OTHER_FORMS}:
         raise BindError(
             f"there is a function {name.text} already", span=name.span, remedy="choose another name"
         )
@@ -32,7 +32,7 @@ def bind_function(statement: CreateFunction) -> FunctionDeclaration:
     parameters = tuple((c.name.text, c.type) for c in statement.parameters if c.type is not None)
     return FunctionDeclaration(
         name.text, parameters, statement.returns, statement.location, statement.vectorised,
-        statement.span, statement.text,
+        statement.span, statement.text, at=statement.at,
     )  # fmt: skip
 
 

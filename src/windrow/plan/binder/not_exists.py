@@ -103,9 +103,13 @@ def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) 
     if asked.value is not None:
         return _bind_in(plan, scope, asked, asked.value, query, context)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
-        right, conditions = context.bind_query(query, context), []
+        right, conditions = _bind_alone(asked, query, scope, context), []
     else:
-        matched = correlated_tables(scope, query, context, asked.words, asked.span)
+        try:
+            matched = correlated_tables(scope, query, context, asked.words, asked.span)
+        except BindError:
+            _refuse_outer_columns_in_from(asked, scope, context)
+            raise
         right, conditions = matched.plan, matched.crossing
     form = NegationForm.NOT_EXISTS if asked.negated else None
     right = bound_by(right, asked.within, context)
@@ -130,7 +134,7 @@ def _bind_in(
         row = columns_of_row(matched.plan.schema)
         right = project(matched.plan, (*row, *asked_for), asked.span)
     if not crossing:
-        right = context.bind_query(query, context)
+        right = _bind_alone(asked, query, scope, context)
         if len(right.schema) != len(values):
             columns = "one column" if len(values) == 1 else f"{len(values)} columns"
             raise BindError(
@@ -156,6 +160,61 @@ def _bind_in(
     if not crossing and len(tests) == 1:
         return _match(plan, right, tests, NegationForm.NOT_IN, asked.span)
     return _match(plan, right, [*crossing, *possible], NegationForm.NOT_EXISTS, asked.span)
+
+
+def _bind_alone(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
+    """The plan of a sub-query that sees nothing of the query around it."""
+    try:
+        return context.bind_query(query, context)
+    except BindError:
+        _refuse_outer_columns(asked, query, scope, context)
+        raise
+
+
+def _refuse_outer_columns(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> None:
+    """BindError if the reason is that the sub-query names a table of the query around it."""
+    clause, remedy = "UNION, EXCEPT or INTERSECT", f"write {asked.words} for each part of it"
+    if isinstance(query, Select) and asked.value is None and not query.having:
+        clause = "LIMIT" if query.limit else "GROUP BY"
+        remedy = "leave it out: one row is enough"
+    elif isinstance(query, Select) and query.limit:
+        clause, remedy = "LIMIT", "bound the table by a window instead"
+    elif isinstance(query, Select):
+        clause = "GROUP BY, HAVING or an aggregate"
+        remedy = (
+            "compare by IN, and group by what is compared: (a, b) IN (SELECT x, y FROM ... "
+            "GROUP BY x, y HAVING ...)"
+        )
+    column = _outer_column(asked.query, scope)
+    if column is not None:
+        kind = "EXISTS" if asked.value is None else "IN"
+        raise BindError(
+            f"a sub-query of {kind} with {clause} cannot read columns of the query around it",
+            span=span_of(column, context.source, asked.span),
+            found=f"{column.table}.{column.name}", remedy=remedy,
+        )  # fmt: skip
+
+
+def _refuse_outer_columns_in_from(asked: _AskedQuery, scope: Scope, context: Context) -> None:
+    """BindError if a sub-query in FROM of a sub-query names a table of the outermost one."""
+    for table in asked.query.find_all(exp.Subquery):
+        column = _outer_column(table, scope)
+        if column is not None and isinstance(table.parent, exp.From | exp.Join):
+            raise BindError(
+                "a sub-query in FROM cannot read columns of the query around it",
+                span=span_of(column, context.source, asked.span),
+                found=f"{column.table}.{column.name}",
+                remedy=f"compare them in WHERE of {asked.words}, outside of FROM",
+            )
+
+
+def _outer_column(query: exp.Expr, scope: Scope) -> exp.Column | None:
+    """The first column that is written with a table of the scope that the query has not."""
+    named = query.find_all(exp.Table, exp.Subquery, exp.Unnest)
+    inside = {table.alias_or_name.lower() for table in named}
+    outside = {name.lower() for name in scope.qualifiers()} - inside
+    columns = query.find_all(exp.Column)
+    return next((c for c in columns if c.table.lower() in outside), None)
 
 
 def _names_values(query: Select, count: int) -> bool:

@@ -11,6 +11,11 @@ _BOUNDS = (
     "write FROM s [RANGE 10 MINUTES SLIDE 10 MINUTES], or TUMBLE(s, ts, 10 MINUTES), and "
     "window_start() or window_end() in the select list"
 )
+_IN_FROM = (
+    "a window stands in FROM: s [RANGE 1 MINUTE SLIDE 1 MINUTE], or TUMBLE(s, ts, 1 MINUTE); a HOP "
+    "has another SLIDE, and s [SESSION 1 MINUTE] is a session; window_start() and window_end() are "
+    "its bounds"
+)
 _IN_PYTHON = "declare one in Python: CREATE FUNCTION {0} (...) RETURNS ... AS 'module:{0}'"
 _FORMATTED = "write strftime(t, '%Y-%m-%d %H:%M:%S')"
 _CASE = "write CASE WHEN c THEN a ELSE b END, or IF(c, a, b)"
@@ -24,8 +29,13 @@ FUNCTIONS = {
                      "session_end", "time_bucket", "window"), _BOUNDS),
     **dict.fromkeys(("from_unixtime", "epoch_ms", "timestamp_millis", "to_timestamp_ltz"),
                     "write to_timestamp(seconds); of milliseconds to_timestamp(x / 1000.0)"),
+    **dict.fromkeys(("tumble", "hop", "session", "cumulate"), _IN_FROM),
     "safe_cast": "write TRY_CAST(x AS INT)", "convert": "write CAST(x AS INT)",
     "date": "write CAST(x AS DATE)", "timestamp": "write CAST(x AS TIMESTAMP)",
+    "mode": "write SELECT x, COUNT(*) AS n ... GROUP BY x ORDER BY n DESC LIMIT 1",
+    **dict.fromkeys(("timestampadd", "dateadd", "date_add"), "write t + INTERVAL 5 MINUTES"),
+    **dict.fromkeys(("datesub", "date_sub"), "write t - INTERVAL 5 MINUTES"),
+    **dict.fromkeys(("json_valid", "is_json"), "write json_extract(x, '$') IS NOT NULL"),
     "timestampdiff": "write date_diff('second', t, u)",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
@@ -53,6 +63,9 @@ FORMS = {
     "COLLATE": "texts are compared by their characters; write lower(x) to ignore case",
     "SYMMETRIC": "write BETWEEN least(a, b) AND greatest(a, b)",
     "ANY": "write x IN (...)",
+    **dict.fromkeys(("JSONBEXTRACT", "JSONBEXTRACTSCALAR"), "write a path after -> or ->>: "
+                    "x ->> '$.a.b'"),
+    "SLICE": "an array has single values, a[1], and UNNEST for all of them",
     "CONCAT": "write || between texts",
     "this form of IS": "write IS NULL, IS TRUE, IS FALSE or =",
 }  # fmt: skip
@@ -61,8 +74,17 @@ WORDS = {
     "WITHINGROUP": "WITHIN GROUP", "GROUPINGSETS": "GROUPING SETS", "ATTIMEZONE": "AT TIME ZONE",
     "CONCAT": "a text after a text", "IGNORENULLS": "IGNORE NULLS", "BITWISEXOR": "^",
     "RESPECTNULLS": "RESPECT NULLS", "BITWISEAND": "&", "BITWISEOR": "|",
+    "SLICE": "a slice [1:2]", "JSONBEXTRACT": "#>", "JSONBEXTRACTSCALAR": "#>>",
     "BITWISELEFTSHIFT": "<<", "BITWISERIGHTSHIFT": ">>",
 }  # fmt: skip
+
+
+_FINER = "write date_diff('{0}', date_trunc('second', t), t)"
+PARTS = {
+    **dict.fromkeys(("millisecond", "milliseconds", "ms"), _FINER.format("millisecond")),
+    **dict.fromkeys(("microsecond", "microseconds", "us"), _FINER.format("microsecond")),
+}
+"""Parts of a time that EXTRACT does not have."""
 
 
 def instead_of_function(name: str, known: list[str]) -> str:

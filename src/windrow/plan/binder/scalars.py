@@ -81,7 +81,6 @@ INSTEAD = {
 MISSED = {
     "collect_list": "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)",
     "first_value": "write FIRST(x)", "last_value": "write LAST(x)", "any_value": "write MIN(x)",
-    "date_add": "write t + INTERVAL 1 DAY", "date_sub": "write t - INTERVAL 1 DAY",
     "unnest": "write FROM s [RANGE ...], UNNEST(s.a) AS t(x)",
     "explode": "write FROM s [RANGE ...], UNNEST(s.a) AS t(x)",
 }  # fmt: skip
@@ -311,8 +310,10 @@ class ExpressionBinder:
                 part = PARTS.get(part, part.lower())
                 if f"extract_{part}" not in FUNCTIONS:
                     names = [f.removeprefix("extract_") for f in FUNCTIONS if "extract_" in f]
-                    raise BindError(f"there is no {part.upper()} to extract", span=span,
-                                    remedy=did_you_mean(part, names))  # fmt: skip
+                    remedy = other_systems.PARTS.get(part) or did_you_mean(part, names)
+                    raise BindError(
+                        f"there is no {part.upper()} to extract", span=span, remedy=remedy
+                    )
                 return self.call(
                     f"extract_{part}", [self.bind(node.expression)], [node.expression], span
                 )

@@ -56,11 +56,18 @@ def bind_values(query: Values, context: Context) -> ConstantRows:
     """The rows as a relation, whose columns are called col1, col2, ..."""
     binder = ExpressionBinder(Scope(Schema(())), context.source, "VALUES")
     widths = {len(row) for row in query.rows}
-    if len(widths) > 1 or len(query.rows) > MOST_ROWS:
-        found = f"{len(query.rows)}" if len(widths) == 1 else f"rows of {sorted(widths)} values"
+    if len(widths) > 1:
+        first = len(query.rows[0])
+        place, other = next((p, len(r)) for p, r in enumerate(query.rows) if len(r) != first)
         raise BindError(
-            span=query.span, expected=f"at most {MOST_ROWS} rows of one length in VALUES",
-            found=found, remedy=IN_A_FILE,
+            "the rows of VALUES differ in length", span=query.span,
+            expected=f"{_count(first)} in each row, as in the first",
+            found=f"{_count(other)} in row {place + 1}", remedy="write NULL for what is not there",
+        )  # fmt: skip
+    if len(query.rows) > MOST_ROWS:
+        raise BindError(
+            span=query.span, expected=f"at most {MOST_ROWS} rows in VALUES",
+            found=f"{len(query.rows)}", remedy=IN_A_FILE,
         )  # fmt: skip
     columns = []
     for place in range(widths.pop()):
@@ -77,6 +84,10 @@ def bind_values(query: Values, context: Context) -> ConstantRows:
     fields = (Field(f"col{place + 1}", column[0].type) for place, column in enumerate(columns))
     rows = tuple(zip(*columns, strict=True))
     return ConstantRows(Schema(tuple(fields)), rows, span=query.span)
+
+
+def _count(values: int) -> str:
+    return "1 value" if values == 1 else f"{values} values"
 
 
 def rename_values(values: ConstantRows, names: Sequence[str]) -> ConstantRows:

@@ -47,7 +47,7 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.nodes.relational import columns_of_row
-from windrow.plan.nodes.window_specs import RangeWindow, SessionWindow
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow
 
 START, END = "window_start", "window_end"
 BOTH = (START, END)
@@ -154,11 +154,18 @@ def _common_window(select: Select, tables: Sequence[BoundTable], span: Span) -> 
         if is_nrr(table.plan):
             continue
         spec = table.plan.spec if isinstance(table.plan, Window) else None
+        if isinstance(spec, RowsWindow):
+            raise BindError(
+                f"a window of rows has no bounds in time, so no {START}() and {END}()", span=span,
+                expected="a window [RANGE ... SLIDE ...] or [SESSION ...] in FROM",
+                found=str(spec), remedy="for the times of its rows write MIN and MAX of their time",
+            )  # fmt: skip
         if not isinstance(spec, RangeWindow) or spec.slide is None or spec.internal:
             raise BindError(
                 f"{START}() and {END}() are those of a window that moves by a SLIDE", span=span,
-                expected="windows with SLIDE, all the same and none INTERNAL, in FROM",
-                found=table.name or "a sub-query without one",
+                expected="windows with RANGE and SLIDE, all the same and none INTERNAL, in FROM",
+                found=(table.name or "a sub-query")
+                + (", INTERNAL" if spec is not None and spec.internal else " without SLIDE"),
                 remedy="write for example [RANGE 10 MINUTES SLIDE 10 MINUTES] or TUMBLE(...)",
             )  # fmt: skip
         specs.add(spec)
