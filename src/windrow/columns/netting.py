@@ -35,9 +35,7 @@ def surplus(codes: Int64s, sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def surplus_rows(
-    columns: Sequence[pa.Array], sign: npt.NDArray[np.int8]
-) -> npt.NDArray[np.bool_]:
+def surplus_rows(columns: Sequence[pa.Array], sign: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
     """Which signed rows are left when equal rows of opposite sign have cancelled.
 
     Rows that no other may be equal to, by their hash, are not looked at: as a rule that is all.
