@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from functools import cache
 
 import pytest
 
+import windrow
 from tests.oracle.bags import History
 from tests.oracle.queries import Feed
 from tests.oracle.scripts import Script, fed, meant, said
@@ -177,3 +179,34 @@ def test_what_something_followed_and_what_nothing_followed_are_all_tuples(more: 
     assert followed
     assert others
     assert together == came
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("seed", range(4))
+def test_distinct_values_of_a_stream_are_a_stream_to_windows(seed: int, strategy: Strategy) -> None:
+    """INTERNAL and WSTREAM take them as they take ISTREAM of them: none is ever withdrawn."""
+    rnd, rows, now = random.Random(seed), [], 0
+    for _ in range(25):
+        now += rnd.randrange(3)
+        rows.append((rnd.choice("st"), {"ts": now, "k": rnd.randrange(4)}))
+
+    def told(view: str) -> list[list[str]]:
+        with windrow.connect(strategy=strategy) as connection:
+            connection.execute(f"""
+                CREATE STREAM s (ts BIGINT, k INT);
+                CREATE STREAM t (ts BIGINT, k INT);
+                CREATE VIEW v AS {view};
+                CREATE QUERY met AS SELECT t.k, v.k AS other
+                  FROM t [PARTITION BY k ROWS 1 INTERNAL] AS t, v [RANGE 4 SECONDS INTERNAL] AS v
+                  WHERE t.k < v.k;
+                CREATE QUERY last AS WSTREAM(SELECT k FROM v [RANGE 4 SECONDS])[ROWS 2];
+            """)
+            for name, row in rows:
+                connection.push(name, [row])
+            connection.advance(to=60)
+            changes = (connection.queries[name].changes() for name in ("met", "last"))
+            return [sorted(map(repr, table.to_pylist())) for table in changes]
+
+    found = told("SELECT DISTINCT k FROM s")
+    assert all(found)
+    assert found == told("ISTREAM(SELECT DISTINCT k FROM s)")

@@ -53,9 +53,10 @@ def refuse_frozen_results(plan: Node, construct: str, section: str, span: Span) 
 
 
 def _results(plan: Node) -> Iterator[Node]:
-    """The operators whose own tuples are in the result; aggregates and streams make new ones."""
+    """The operators whose own tuples are in the result; aggregates and streams make new ones, and
+    what a window is over is a stream already."""
     yield plan
-    if not isinstance(plan, (GroupBy, *STREAMS)):
+    if not isinstance(plan, (GroupBy, Window, *STREAMS)):
         children = plan.inputs[:1] if isinstance(plan, Negation) else plan.inputs
         for child in children:
             yield from _results(child)
