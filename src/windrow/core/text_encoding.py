@@ -6,7 +6,7 @@ import string
 
 from windrow.core.errors import InputError
 
-BEGINNING = 2
+FIRST_BYTES = 2
 """How many bytes tell."""
 LETTERS = frozenset(c.encode() for c in string.printable)
 """What texts begin with, as one byte each."""
