@@ -93,6 +93,12 @@ class Growable:
         self._start += count
         self.base += count
 
+    def cut(self, position: int) -> None:
+        """Forget everything from ``position`` on, which others may then have."""
+        if self._is_lent:
+            self._values, self._is_lent = self._values.copy(), False
+        self._stop = min(self._stop, self._start + max(position - self.base, 0))
+
     def clear(self, base: int = 0) -> None:
         """Forget everything; the next value gets position ``base``."""
         if self._is_lent:

@@ -26,6 +26,7 @@ from windrow.columns.arrays import (
 )
 from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.byte_kernels import copy_bytes
+from windrow.columns.byte_order import Ties
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
@@ -159,6 +160,19 @@ class BytesColumn(Stretches):
         self.nulls.append(array, self.starts)
         self.starts.append(offsets[:-1] - offsets[0] + first)
         self.lengths.append(np.diff(offsets))
+
+    def cut(self, position: int) -> None:
+        """Forget the values from ``position`` on; only of a column without NULLs."""
+        at = position - self.starts.base
+        if 0 <= at < len(self.starts):
+            self.data.cut(int(self.starts.view[at]))
+            self.starts.cut(position)
+            self.lengths.cut(position)
+
+    def ties(self, largest: bool) -> Ties:
+        """Where the bytes are, for kernels."""
+        views = (self.starts.view, self.lengths.view, self.data.view)
+        return (True, largest, *views, self.starts.base, self.data.base)
 
     def take(self, positions: Int64s) -> pa.Array:
         starts, lengths = self.starts.take(positions), self.lengths.take(positions)

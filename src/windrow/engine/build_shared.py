@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from windrow.columns.byte_forms import is_bytes
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
@@ -14,6 +15,7 @@ from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
 from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
+from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
 from windrow.operators.aggregates.shared_reads import (
     Form,
@@ -27,6 +29,7 @@ from windrow.operators.aggregates.shared_values import (
     DoubleSumValue,
     ExtremeValue,
     IntegerSumValue,
+    LongExtremeValue,
     WindowValue,
 )
 from windrow.operators.aggregates.sum_summaries import (
@@ -57,6 +60,7 @@ from windrow.plan.physical.buffers import edge_buffer
 from windrow.plan.physical.sliding_state import (
     EXTREMES,
     kept_for_many,
+    long_extremes,
     schema_of_summaries,
     summaries_of_synopses,
 )
@@ -82,6 +86,7 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
         lambda: [_store(s, node.arguments, _count_values) for s in node.synopses],
         _counted_places(node),
         arrow_schema(schema_of_summaries(node)),
+        _long_places(node),
     )  # fmt: skip
 
 
@@ -107,6 +112,8 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
             return DecimalSumSummary(kind, mean=function == "AVG")
         case "SUM" | "AVG":
             return IntegerSumSummary(kind, mean=function == "AVG")
+        case "MIN" | "MAX" if is_bytes(kind):
+            return LongExtremeSummary(kind, largest=function == "MAX")
         case "MIN" | "MAX":
             return ExtremeSummary(kind, largest=function == "MAX")
         case "VAR" | "STDDEV":
@@ -165,6 +172,10 @@ def _counted_places(node: SharedGroupBy) -> list[int]:
     return [node.arguments.index(argument) for argument in node.counted_arguments]
 
 
+def _long_places(node: SharedGroupBy) -> list[tuple[bool, int]]:
+    return [(f == "MAX", node.arguments.index(argument)) for f, argument in long_extremes(node)]
+
+
 def _scanned_value(aggregate: SharedAggregate) -> tuple[str, ScannedValue]:
     """What an aggregate is read from, and how."""
     assert aggregate.argument is not None
@@ -205,7 +216,7 @@ class _Builder:
             [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
             list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
             _counted_places(node),
-            self._schedule, self._scheduled,
+            self._schedule, self._scheduled, _long_places(node),
         )  # fmt: skip
 
     def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:
@@ -272,6 +283,8 @@ class _Builder:
     ) -> tuple[WindowValue, int]:
         if aggregate.function == "COUNT" or summary is None:
             return CountValue(), 1
+        if isinstance(summary, LongExtremeSummary):
+            return LongExtremeValue(summary), summary.width
         if isinstance(summary, ExtremeSummary):
             return ExtremeValue(summary), summary.width
         assert aggregate.argument is not None

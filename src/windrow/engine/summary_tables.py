@@ -3,7 +3,7 @@
 A row is one group in one sub-window (Golab 2006, 2.3.4): the instants that the sub-window lies
 between, how many tuples it had, the keys, and the aggregates of these tuples alone. The sub-window
 that is filling is among them. Aggregates that need more than a summary of fixed size (MEDIAN,
-QUANTILE, DISTINCT, extreme strings, APPROXIMATE) are left out.
+QUANTILE, STRING_AGG, ARRAY_AGG, DISTINCT, APPROXIMATE) are left out.
 
 Integers of summaries change while their sub-window is open, so they are copied when they are taken,
 which costs O(summaries); values are made of them later.
@@ -45,6 +45,7 @@ def take_summaries(
         return None
     store, length, slide = operator.summaries.store, spec.length, spec.slide
     windows, table = store.windows.view.copy(), store.table.view.copy()
+    long = operator.summaries.long_values()
     position = np.arange(len(table), dtype=np.int64)
     of = np.searchsorted(windows[:, FIRST], position + store.cells.base, side="right") - 1
     pairs, code = np.unique(
@@ -58,6 +59,8 @@ def take_summaries(
         left = own[:, LEAVES] - length  # when the last of its tuples came, unless it was before
         after = np.maximum(own[:, COMES], left) - slide
         bounds = [_instants(after, clock), _instants(np.minimum(own[:, COMES], left), clock)]
+        for (summary, _, at), held in zip(fresh.summaries.long, long, strict=True):
+            summary.load(held, at, table)
         rows, values = _values(fresh, table, position, code, len(pairs))
         names = [field.name for field in node.schema]
         kept = [names[operator.width + i] for i in values]

@@ -47,7 +47,8 @@ class SharedAggregation:
     """See the module. ``predicates`` and ``stores`` go together; None selects every row.
 
     If it ``merges``, what comes are summaries: the keys, the number of the store, and the columns
-    of its summaries; and counters of the values of ``counted`` arguments (``SummariseForMany``).
+    of its summaries; counters of the values of ``counted`` arguments, and the values of ``long``
+    extremes (``SummariseForMany``).
     """
 
     def __init__(
@@ -66,8 +67,9 @@ class SharedAggregation:
         counted: Sequence[int] = (),
         schedule: PacedSchedule | None = None,
         scheduled: Sequence[str] = (),
+        long: Sequence[tuple[bool, int]] = (),
     ) -> None:
-        self.counted = tuple(counted)
+        self.counted, self.long = tuple(counted), tuple(long)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
         self._masks = SelectionMasks(predicates)
         self.stores, self.probes, self.sources = tuple(stores), tuple(probes), tuple(sources)
@@ -141,13 +143,22 @@ class SharedAggregation:
     def _merge(self, delta: Delta) -> None:
         width = len(self.keys)
         codes = self.groups.codes(delta.rows.columns[:width], len(delta))
-        behind = delta.rows.num_columns - len(self.counted)
+        last = delta.rows.num_columns - len(self.long)
+        behind = last - len(self.counted)
         number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
         for n in np.unique(number):
             rows, store = np.flatnonzero(number == n), self.stores[n % COUNTERS]
             if n < COUNTERS:
                 table = [part[rows] for part in parts[: store.summaries.width]]
-                store.merge(codes[rows], delta.ts[rows], np.stack(table, axis=1))
+                long = [
+                    delta.rows.column(last + self.long.index((summary.largest, argument)))
+                    for summary, argument, _ in store.summaries.long
+                ]
+                chosen = pa.array(rows)
+                store.merge(
+                    codes[rows], delta.ts[rows], np.stack(table, axis=1),
+                    [values.take(chosen) for values in long],
+                )  # fmt: skip
                 continue
             cells = list(store.by_value)[n // COUNTERS - 1]
             column = delta.rows.column(behind + self.counted.index(cells[1]))

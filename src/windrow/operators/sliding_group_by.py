@@ -12,8 +12,8 @@ keep all tuples; that of APPROXIMATE aggregates comes from sketches, with bounds
 
 Cost: O(1) per row, and O(1) per group that has a summary in a sub-window that comes or leaves (for
 counters of values O(log D), as over tuples). State: a summary for each sub-window and group that
-occurs in it; for MEDIAN, QUANTILE, DISTINCT and extreme strings also its different values, unless
-they are APPROXIMATE.
+occurs in it; for MEDIAN, QUANTILE, STRING_AGG, ARRAY_AGG and DISTINCT also its different values,
+unless they are APPROXIMATE.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ Slot = Summarised | Counted | Sketched | None
 class SlidingAggregation:
     """One row per group, replaced when its aggregates change; ``kept`` is for EXPLAIN.
 
-    If it ``merges``, what comes are summaries: the keys, and the columns of ``GroupSummaries``.
+    If it ``merges``, what comes are summaries: the keys, the columns of ``GroupSummaries``, and the
+    values of its long aggregates.
     """
 
     def __init__(
@@ -163,10 +164,12 @@ class SlidingAggregation:
         if not len(delta):
             return
         if self.merges:
-            keys, parts = delta.rows.columns[: self.width], delta.rows.columns[self.width :]
+            behind = self.width + self.summaries.width
+            keys, parts = delta.rows.columns[: self.width], delta.rows.columns[self.width : behind]
             codes = self.groups.codes(keys, len(delta))
             table = np.stack([part.to_numpy() for part in parts], axis=1)
-            self.summaries.merge(codes, comes, leaves, table)
+            long = delta.rows.columns[behind:]
+            self.summaries.merge(codes, comes, leaves, table, long)
             return
         columns = [evaluate(e, delta.rows) for e in self.inputs]
         codes = self.groups.codes(columns[: self.width], len(delta))

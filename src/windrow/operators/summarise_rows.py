@@ -25,6 +25,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, concat
@@ -33,6 +34,7 @@ from windrow.columns.interner import Interner, IntTable
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.group_summaries import GroupSummaries
+from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.sliding_group_by import Slot, Summarised
@@ -41,12 +43,16 @@ from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
 from windrow.operators.sub_window_clocks import seen_in_window
 from windrow.plan.expressions import Expression
 
+LongExtreme = tuple[bool, int]
+"""The greatest (True) or the least of an argument, by number."""
 Groups = Callable[[pa.RecordBatch], npt.NDArray[np.bool_]]
 """Says of groups, given as rows of their keys, which it wants."""
 
 
 class SummariseRows:
-    """Rows to summaries: the keys, and then the integers of a summary. ``slots`` makes new ones."""
+    """Rows to summaries: the keys, and then the integers of a summary and the values of its long
+    aggregates. ``slots`` makes new ones.
+    """
 
     def __init__(
         self,
@@ -84,7 +90,8 @@ class SummariseRows:
         last[positions] = ts  # the last one of each summary wins
         keys = groups.rows(summaries.held_groups())
         parts = [pa.array(np.ascontiguousarray(column)) for column in table.T]
-        rows = batch_of([*keys, *parts], self.schema, len(table))
+        columns = [*keys, *parts, *summaries.long_values()]
+        rows = batch_of(columns, self.schema, len(table))
         return Delta.insertions(last, rows).sorted()
 
 
@@ -93,8 +100,9 @@ class SummariseForMany:
     integers of its summary, zeros behind them. ``stores`` makes new ones.
 
     A counter of a value is a row too: how often there is the value, and the value in the column of
-    its argument, which are the last ones. The number of the store is raised by ``COUNTERS``, once
-    for the first of the store's arguments, twice for the second, and so on.
+    its argument, behind the summaries. The number of the store is raised by ``COUNTERS``, once
+    for the first of the store's arguments, twice for the second, and so on. The last columns are
+    those of ``long`` extremes.
     """
 
     def __init__(
@@ -105,8 +113,10 @@ class SummariseForMany:
         stores: Callable[[], Sequence[PredicateStore]],
         counted: Sequence[int],
         schema: pa.Schema,
+        long: Sequence[LongExtreme] = (),
     ) -> None:
         self.keys, self.arguments = tuple(keys), tuple(arguments)
+        self.long = tuple(long)
         self.counted, self.stores, self.schema = tuple(counted), stores, schema
         self._masks = SelectionMasks(predicates)
 
@@ -129,7 +139,7 @@ class SummariseForMany:
             codes, ts, wanted = codes[rows], ts[rows], wanted[:, rows]
             values = [value.take(pa.array(rows)) for value in values]
         parts = [
-            self._rows(part.store, groups.rows(part.group), part.last, part.table)
+            self._rows(part.store, groups.rows(part.group), part.last, part.table, part.long)
             for bundle in self._bundles
             for part in bundle.summarise(codes, ts, values, wanted, len(groups))
         ]
@@ -143,8 +153,8 @@ class SummariseForMany:
 
     @property
     def _behind(self) -> int:
-        """Where the columns of counted values begin."""
-        return len(self.schema) - len(self.counted)
+        """Where the columns of counted values begin, and of long extremes."""
+        return len(self.schema) - len(self.counted) - len(self.long)
 
     def _counters(
         self,
@@ -179,13 +189,14 @@ class SummariseForMany:
         keys: Sequence[pa.Array],
         last: Int64s,
         table: Int64s,
-        values: Mapping[int, pa.Array] = MappingProxyType({}),
+        values: Mapping[int | LongExtreme, pa.Array] = MappingProxyType({}),
     ) -> Delta:
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         zeros = pa.array(np.zeros(len(table), np.int64))
         columns += [zeros] * (self._behind - len(self.keys) - 1 - len(columns))
-        for argument, kind in zip(self.counted, self.schema.types[self._behind :], strict=True):
-            columns.append(values.get(argument, pa.nulls(len(table), kind)))
+        others = (*self.counted, *self.long)
+        for other, kind in zip(others, self.schema.types[self._behind :], strict=True):
+            columns.append(values[other] if other in values else pa.nulls(len(table), kind))
         rows = batch_of([*keys, pa.array(which), *columns], self.schema, len(table))
         return Delta.insertions(last, rows).sorted()
 
@@ -205,12 +216,13 @@ Wanted = npt.NDArray[np.bool_]
 @dataclass(frozen=True)
 class StoreSummaries:
     """Summaries of several stores: the ``store`` and the ``group`` of each, the instant of the last
-    row that is in it, and its integers, with zeros behind them."""
+    row that is in it, its integers, with zeros behind them, and the values of long extremes."""
 
     store: Int64s
     group: Int64s
     last: Int64s
     table: Int64s
+    long: Mapping[LongExtreme, pa.Array]
 
 
 class SummaryBundle:
@@ -231,6 +243,10 @@ class SummaryBundle:
                 own.extend(range(first, first + summary.width))
             layouts.setdefault(tuple(own), []).append(place)
         self._layouts = [np.array(columns, np.int64) for columns in layouts]
+        self._extremes = [
+            {(s.largest, a) for s, a, _ in stores[int(self._numbers[same[0]])].summaries.long}
+            for same in layouts.values()
+        ]
         self._layout_of = np.empty(len(stores), np.int64)
         for number, same in enumerate(layouts.values()):
             self._layout_of[same] = number
@@ -247,7 +263,8 @@ class SummaryBundle:
         that there is, codes are below ``groups``."""
         own = wanted[self._numbers]
         comes, kinds = round_up(ts, self._s), _kinds(own)
-        folded = GroupSummaries(self._aggregates)
+        aggregates = [(_fresh(summary), argument) for summary, argument in self._aggregates]
+        folded = GroupSummaries(aggregates)
         cells = IntTable().codes((kinds << 32) | codes)
         positions = folded.fold(cells, comes, comes, arguments)
         parts = folded.store.table.view
@@ -256,12 +273,16 @@ class SummaryBundle:
         own, codes, comes, ts = own[:, row], codes[row], comes[row], ts[row]
         step = max(AT_ONCE.value // max(groups, len(row), 1), 1)
         return [
-            self._merge(first, own[first : first + step], codes, comes, ts, parts, groups)
+            self._merge(
+                GroupSummaries(aggregates), first, own[first : first + step],
+                codes, comes, ts, parts, groups,
+            )
             for first in range(0, len(own), step)
         ]
 
     def _merge(
         self,
+        merged: GroupSummaries,
         first: int,
         wanted: Wanted,
         codes: Int64s,
@@ -272,7 +293,6 @@ class SummaryBundle:
     ) -> StoreSummaries:
         """Summaries by kind as those of stores, of which these are the ones from ``first`` on."""
         part, store = np.nonzero(np.ascontiguousarray(wanted.T))
-        merged = GroupSummaries(self._aggregates)
         at = comes[part]
         positions = merged.merge(store * groups + codes[part], at, at, parts[part])
         latest = np.full(len(merged), BEGINNING, np.int64)
@@ -284,7 +304,17 @@ class SummaryBundle:
         for number, columns in enumerate(self._layouts):
             mine = np.flatnonzero(layouts == number)
             table[mine, : len(columns)] = merged.store.table.view[np.ix_(mine, columns)]
-        return StoreSummaries(self._numbers[store], group, latest, table)
+        long = dict[LongExtreme, pa.Array]()
+        for (summary, argument, _), values in zip(merged.long, merged.long_values(), strict=True):
+            extreme = (summary.largest, argument)
+            has = np.array([extreme in own for own in self._extremes], np.bool_)[layouts]
+            long[extreme] = pc.if_else(pa.array(has), values, pa.scalar(None, values.type))
+        return StoreSummaries(self._numbers[store], group, latest, table, long)
+
+
+def _fresh(summary: Summary) -> Summary:
+    """One that holds no values of earlier rows."""
+    return summary.start_over() if isinstance(summary, LongExtremeSummary) else summary
 
 
 def bundles_of(stores: Sequence[PredicateStore], width: int) -> list[SummaryBundle]:

@@ -31,9 +31,12 @@ before ``base``, and a link to one of them leads nowhere. Cost: O(1) per cell, O
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.byte_order import NO_TIES, Ties, comes_first, ties_type
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import grid, grid_out, helper, int64, ints, ints_out, kernel, void
 from windrow.synopses.base import Work
@@ -120,6 +123,12 @@ class GroupChains:
 
 HELD, KEY, VALUE = 0, 1, 2
 """Columns of an extreme: whether there is one, its key, which is the least, and its value."""
+FindTies = Callable[[], Ties]
+"""Says what decides between equal keys, as of now."""
+
+
+def no_ties() -> Ties:
+    return NO_TIES
 
 
 @kernel(void, ints, grid, grid_out, grid_out)
@@ -204,29 +213,32 @@ class RunningColumns:
 
 
 @helper
-def take_less(best, parts, row, at):  # type: ignore[no-untyped-def]
+def take_less(best, parts, row, at, ties):  # type: ignore[no-untyped-def]
     """Let ``best`` be the extreme of the row if that is less; of equal ones the younger stays."""
-    if parts[row, at + HELD] and (best[HELD] == 0 or parts[row, at + KEY] < best[KEY]):
+    if parts[row, at + HELD] and (
+        best[HELD] == 0
+        or comes_first(parts[row, at + KEY], parts[row, at + VALUE], best[KEY], best[VALUE], ties)
+    ):
         for j in range(3):
             best[j] = parts[row, at + j]
 
 
-@kernel(void, int64, int64, grid_out, grid, int64, grid_out)
-def _combine(first, base, links, parts, at, best):  # type: ignore[no-untyped-def]
+@kernel(void, int64, int64, grid_out, grid, int64, ties_type, grid_out)
+def _combine(first, base, links, parts, at, ties, best):  # type: ignore[no-untyped-def]
     """The extremes of the stretches that end in the cells from ``first`` on."""
     for n in range(first - base, len(best)):
         best[n, HELD] = 0
-        take_less(best[n], parts, n, at)
+        take_less(best[n], parts, n, at, ties)
         before = links[n, BEFORE]
         if before >= base and links[n, JUMP] != before:
-            take_less(best[n], best, before - base, 0)
+            take_less(best[n], best, before - base, 0, ties)
             far = links[before - base, JUMP]
-            take_less(best[n], best, far - base, 0)
+            take_less(best[n], best, far - base, 0, ties)
 
 
-@kernel(int64, ints, ints, ints, ints, int64, grid_out, grid, int64, grid_out, grid_out)
+@kernel(int64, ints, ints, ints, ints, int64, grid_out, grid, int64, ties_type, grid_out, grid_out)
 def _merge_intervals(  # type: ignore[no-untyped-def]
-    codes, after, until, newest, base, links, parts, at, best, out
+    codes, after, until, newest, base, links, parts, at, ties, best, out
 ):
     steps = 0
     for i in range(len(codes)):
@@ -235,10 +247,10 @@ def _merge_intervals(  # type: ignore[no-untyped-def]
             steps += 1
             far = links[cell - base, JUMP]
             if far >= base and links[far - base, INSTANT] > after[i]:
-                take_less(out[i], best, cell - base, 0)
+                take_less(out[i], best, cell - base, 0, ties)
                 cell = far
             else:
-                take_less(out[i], parts, cell - base, at)
+                take_less(out[i], parts, cell - base, at, ties)
                 cell = links[cell - base, BEFORE]
     return steps
 
@@ -246,8 +258,10 @@ def _merge_intervals(  # type: ignore[no-untyped-def]
 class IntervalColumns:
     """The extremes in the columns from ``at`` on of the summaries, over growing intervals."""
 
-    def __init__(self, at: int, base: int = 0, work: Work | None = None) -> None:
-        self.at = at
+    def __init__(
+        self, at: int, base: int = 0, work: Work | None = None, ties: FindTies = no_ties
+    ) -> None:
+        self.at, self.ties = at, ties
         self.best = Growable(np.int64, width=3)
         self.best.clear(base)
         self.work = work or Work()
@@ -257,7 +271,7 @@ class IntervalColumns:
         first = self.best.next
         self.best.extend(chains.links.next - first, 0)
         links = chains.links
-        _combine(first, links.base, links.view, parts, self.at, self.best.view)
+        _combine(first, links.base, links.view, parts, self.at, self.ties(), self.best.view)
         self.work.touched += links.next - first
 
     def probe(
@@ -267,7 +281,7 @@ class IntervalColumns:
         out, links = np.zeros((len(codes), 3), np.int64), chains.links
         self.work.combined += _merge_intervals(
             codes, after, until, chains.newest, links.base, links.view, parts, self.at,
-            self.best.view, out,
+            self.ties(), self.best.view, out,
         )  # fmt: skip
         return out
 
@@ -275,8 +289,8 @@ class IntervalColumns:
         self.best.drop_before(position)
 
 
-@kernel(int64, ints, ints, ints, ints, ints, int64, grid_out, grid, int64, grid_out)
-def _scan(order, codes, after, until, newest, base, links, parts, at, out):  # type: ignore[no-untyped-def]
+@kernel(int64, ints, ints, ints, ints, ints, int64, grid_out, grid, int64, ties_type, grid_out)
+def _scan(order, codes, after, until, newest, base, links, parts, at, ties, out):  # type: ignore[no-untyped-def]
     steps = 0
     best, cell, last = np.zeros(3, np.int64), np.int64(-1), np.int64(-1)
     for n in range(len(order)):
@@ -285,7 +299,7 @@ def _scan(order, codes, after, until, newest, base, links, parts, at, out):  # t
             best[HELD] = 0
             cell = last_until(newest[codes[i]], until[i], base, links)
         while cell >= base and links[cell - base, INSTANT] > after[i]:
-            take_less(best, parts, cell - base, at)
+            take_less(best, parts, cell - base, at, ties)
             cell = links[cell - base, BEFORE]
             steps += 1
         for j in range(3):
@@ -297,8 +311,8 @@ def _scan(order, codes, after, until, newest, base, links, parts, at, out):  # t
 class BasicColumns:
     """The extremes in the columns from ``at`` on of the summaries, as they are."""
 
-    def __init__(self, at: int, work: Work | None = None) -> None:
-        self.at = at
+    def __init__(self, at: int, work: Work | None = None, ties: FindTies = no_ties) -> None:
+        self.at, self.ties = at, ties
         self.work = work or Work()
 
     def extend(self, chains: GroupChains, parts: Int64s) -> None:
@@ -311,8 +325,9 @@ class BasicColumns:
         out, links = np.zeros((len(codes), 3), np.int64), chains.links
         order = np.lexsort((-after, until, codes))
         self.work.combined += _scan(
-            order, codes, after, until, chains.newest, links.base, links.view, parts, self.at, out
-        )
+            order, codes, after, until, chains.newest, links.base, links.view, parts, self.at,
+            self.ties(), out,
+        )  # fmt: skip
         return out
 
     def forget(self, position: int) -> None:

@@ -7,8 +7,8 @@ useless, and one that leaves is the first of the chain or not in it (Golab 2006,
 summary is chained once and unchained once, so nothing is ever looked through.
 
 Values are compared as integers in their order (``windrow.columns.arrays.order_keys``); of 0.0 and
--0.0, which are equal, 0.0 is the answer, as over tuples. Strings have no such integers, and are
-kept one by one (``windrow.operators.aggregates.value_counts``).
+-0.0, which are equal, 0.0 is the answer, as over tuples. Texts and long decimals have no such
+integers: ``windrow.operators.aggregates.long_extreme_summaries`` keeps one for each summary.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s, fixed_array, numbers, order_keys, validity
+from windrow.columns.byte_order import NO_TIES, Ties, comes_first, ties_type
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     flags,
@@ -52,11 +53,11 @@ def _fold(rows, keys, values, present, at, table):  # type: ignore[no-untyped-de
 
 
 @kernel(
-    void, ints, grid, ints, signs, ints, ints, int64, ints_out, ints_out, grid_out, ints_out,
-    flags_out,
+    void, ints, grid, ints, signs, ints, ints, int64, ties_type, ints_out, ints_out, grid_out,
+    ints_out, flags_out,
 )  # fmt: skip
 def _follow_chains(  # type: ignore[no-untyped-def]
-    position, parts, code, sign, last, groups, base, first, end, links, value, held
+    position, parts, code, sign, last, groups, base, ties, first, end, links, value, held
 ):
     """``first[c]`` and ``end[c]`` are the oldest and the youngest of group c's chain, or -1."""
     before, i = len(groups), 0
@@ -69,11 +70,14 @@ def _follow_chains(  # type: ignore[no-untyped-def]
                 p = position[i]
                 if parts[i, HELD] and sign[i] > 0:
                     q = end[c]
-                    while q >= 0 and links[q - base, OF_KEY] >= parts[i, KEY]:
+                    key, new = parts[i, KEY], parts[i, VALUE]
+                    while q >= 0 and not comes_first(
+                        links[q - base, OF_KEY], links[q - base, OF_VALUE], key, new, ties
+                    ):
                         q = links[q - base, OLDER]
                     n = p - base
                     links[n, OLDER], links[n, YOUNGER] = q, -1
-                    links[n, OF_KEY], links[n, OF_VALUE] = parts[i, KEY], parts[i, VALUE]
+                    links[n, OF_KEY], links[n, OF_VALUE] = key, new
                     if q >= 0:
                         links[q - base, YOUNGER] = p
                     else:
@@ -91,7 +95,7 @@ def _follow_chains(  # type: ignore[no-untyped-def]
 
 
 class ExtremeSummary:
-    """MIN, or MAX with ``largest``, of anything but strings."""
+    """MIN, or MAX with ``largest``, of what is an integer or a double."""
 
     width = 3
 
@@ -130,10 +134,14 @@ class ExtremeSummary:
         values, held = np.empty(count, np.int64), np.empty(count, np.bool_)
         _follow_chains(
             events.position, parts, events.code, events.sign, events.last, events.groups,
-            links.base, self.first, self.end, links.view, values, held,
+            links.base, self.ties(), self.first, self.end, links.view, values, held,
         )  # fmt: skip
         answer = self.to_array(values, held)
         return answer.slice(0, groups), answer.slice(groups)
+
+    def ties(self) -> Ties:
+        """What decides between equal keys."""
+        return NO_TIES
 
     def to_array(self, values: Int64s, held: npt.NDArray[np.bool_]) -> pa.Array:
         """Values of the table as what they are; NULL where none is held."""

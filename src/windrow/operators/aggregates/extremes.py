@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import types
 
 from windrow.columns.arrays import Int64s, order_keys, validity
+from windrow.columns.byte_forms import byte_parts
+from windrow.columns.byte_order import NO_TIES, Ties, comes_first, leading_keys, ties_type
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.kernels import (
     boolean,
-    bytes_in,
     grid,
     grid_out,
     helper,
@@ -44,42 +44,29 @@ from windrow.operators.state.move import Move
 
 KEY, BEFORE, AFTER = 0, 1, 2
 NONE = np.empty(0, np.int64)
-NO_STRINGS = (NONE, NONE, np.empty(0, np.uint8), 0, 0)
 
 
 @helper
-def _precedes(p, q, base, nodes, textual, largest, strings):  # type: ignore[no-untyped-def]
+def _precedes(p, q, base, nodes, ties):  # type: ignore[no-untyped-def]
     """Whether the value at ``p`` is strictly better than that at ``q``."""
-    if not textual:
-        return nodes[p - base, KEY] < nodes[q - base, KEY]
-    starts, lengths, data, first, origin = strings
-    a, b = starts[p - first] - origin, starts[q - first] - origin
-    m, n = lengths[p - first], lengths[q - first]
-    for i in range(min(m, n)):
-        if data[a + i] != data[b + i]:
-            return (data[a + i] < data[b + i]) != largest
-    return m > n if largest else m < n
+    return comes_first(nodes[p - base, KEY], p, nodes[q - base, KEY], q, ties)
 
 
 @helper
-def _takes_over(p, best, base, nodes, departs, textual, largest, strings):  # type: ignore[no-untyped-def]
+def _takes_over(p, best, base, nodes, departs, ties):  # type: ignore[no-untyped-def]
     """Whether a new tuple is the extreme now; of equal ones, where tuples depart, it is."""
     if departs:
-        return not _precedes(best, p, base, nodes, textual, largest, strings)
-    return _precedes(p, best, base, nodes, textual, largest, strings)
-
-
-strings_type = types.Tuple((ints, ints, bytes_in, int64, int64))
+        return not _precedes(best, p, base, nodes, ties)
+    return _precedes(p, best, base, nodes, ties)
 
 
 @kernel(
-    void, ints, ints, ints, signs, ints, int64, boolean, boolean, boolean, strings_type,
+    void, ints, ints, ints, signs, ints, int64, boolean, ties_type,
     ints_out, ints_out, grid_out, ints_out,
 )  # fmt: skip
 def _extremes(  # type: ignore[no-untyped-def]
-    code, position, key, sign, last, base, linked, textual, largest, strings,
-    heads, best, nodes, after,
-):  # fmt: skip
+    code, position, key, sign, last, base, linked, ties, heads, best, nodes, after
+):
     """``nodes`` holds, per position, the order key and the neighbours in the group's list.
 
     ``best[c]`` is the extreme position of group c or -1. ``sign`` 0 marks a NULL, which takes no
@@ -99,9 +86,7 @@ def _extremes(  # type: ignore[no-untyped-def]
                     if heads[c] >= 0:
                         nodes[heads[c] - base, BEFORE] = p
                     heads[c] = p
-                if best[c] < 0 or _takes_over(
-                    p, best[c], base, nodes, linked, textual, largest, strings
-                ):
+                if best[c] < 0 or _takes_over(p, best[c], base, nodes, linked, ties):
                     best[c] = p
             elif sign[i] < 0:
                 left, right = nodes[n, BEFORE], nodes[n, AFTER]
@@ -119,16 +104,16 @@ def _extremes(  # type: ignore[no-untyped-def]
             best[c] = -1
             p = heads[c]
             while p >= 0:
-                if best[c] < 0 or _precedes(p, best[c], base, nodes, textual, largest, strings):
+                if best[c] < 0 or _precedes(p, best[c], base, nodes, ties):
                     best[c] = p
                 p = nodes[p - base, AFTER]
         after[j] = best[c]
 
 
 @kernel(
-    int64, ints, int64, boolean, boolean, strings_type, ints, grid, ints_out,
+    int64, ints, int64, ties_type, ints, grid, ints_out,
 )  # fmt: skip
-def _find_dominated(groups, base, textual, largest, strings, heads, nodes, out):  # type: ignore[no-untyped-def]
+def _find_dominated(groups, base, ties, heads, nodes, out):  # type: ignore[no-untyped-def]
     """Positions of tuples that a younger and no worse one of their group makes useless."""
     count = 0
     for g in range(len(groups)):
@@ -137,7 +122,7 @@ def _find_dominated(groups, base, textual, largest, strings, heads, nodes, out):
             continue
         p = nodes[best - base, AFTER]
         while p >= 0:
-            if _precedes(p, best, base, nodes, textual, largest, strings):
+            if _precedes(p, best, base, nodes, ties):
                 best = p
             else:
                 if count < len(out):
@@ -183,10 +168,9 @@ class Extreme:
         self._was = self.best[events.groups]
         before = self._fetch(self._was, values)
         self._make_room(events.position)
-        strings = _strings(values)
-        textual = strings is not NO_STRINGS
-        if textual:
-            keys = np.zeros(len(argument), np.int64)
+        ties = self._ties(values)
+        if ties is not NO_TIES:
+            keys = leading_keys(*byte_parts(argument), self.largest)
         else:
             keys = order_keys(argument)
             keys = ~keys if self.largest else keys
@@ -194,20 +178,17 @@ class Extreme:
         nodes = self.nodes
         _extremes(
             events.code, events.position, keys, sign, events.last, nodes.base, self.departs,
-            textual, self.largest, strings, self.heads, self.best, nodes.view, after,
+            ties, self.heads, self.best, nodes.view, after,
         )  # fmt: skip
         return before, self._fetch(after, values)
 
     def find_dominated(self, groups: Int64s, values: ArgumentValues) -> Int64s:
         """Tuples of these groups that cannot matter any more, if tuples leave in order of age."""
         nodes, room = self.nodes, likely_room(1024)
-        strings = _strings(values)
+        ties = self._ties(values)
         while True:
             out = np.empty(room, np.int64)
-            count = _find_dominated(
-                groups, nodes.base, strings is not NO_STRINGS, self.largest, strings,
-                self.heads, nodes.view, out,
-            )  # fmt: skip
+            count = _find_dominated(groups, nodes.base, ties, self.heads, nodes.view, out)
             if count <= room:
                 return out[:count]
             room = count
@@ -215,6 +196,11 @@ class Extreme:
     def leave_out(self, positions: Int64s, codes: Int64s) -> None:
         """Forget tuples that are dominated; none of them is an extreme."""
         _unlink(positions, codes, self.nodes.base, self.heads, self.nodes.view)
+
+    def _ties(self, values: ArgumentValues) -> Ties:
+        """Where the argument's bytes are, if it is stored as bytes."""
+        store = values.store
+        return store.ties(self.largest) if isinstance(store, BytesColumn) else NO_TIES
 
     def _fetch(self, positions: Int64s, values: ArgumentValues) -> pa.Array:
         none = positions < 0
@@ -259,12 +245,3 @@ class Extreme:
 
     def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
         pass
-
-
-def _strings(values: ArgumentValues) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8], int, int]:
-    """Where a string argument's bytes are; NO_STRINGS for numbers."""
-    store = values.store
-    if not isinstance(store, BytesColumn):
-        return NO_STRINGS
-    views = (store.starts.view, store.lengths.view, store.data.view)
-    return (*views, store.starts.base, store.data.base)

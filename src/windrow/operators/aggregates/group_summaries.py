@@ -3,6 +3,9 @@
 Each summary begins with how many tuples it is of; the aggregates' columns follow. A group has one
 summary in a sub-window, unless it has sums of doubles whose values lie far apart: then it has one
 for each combination of tiers (``windrow.operators.aggregates.sum_summaries``).
+
+Extreme texts lie beside the summaries (``windrow.operators.aggregates.long_extreme_summaries``).
+What goes elsewhere, to another task or to a file, has them in columns of its own, in their order.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner, IntTable
 from windrow.operators.aggregates.events import Events
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
+from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.base import Saved
-from windrow.operators.state.sub_window_store import DueSummaries, SubWindows
+from windrow.operators.state.sub_window_store import FIRST, DueSummaries, SubWindows
 from windrow.operators.sub_window_clocks import SubWindowClock
 
 Sizes = tuple[Int64s, Int64s]
@@ -43,6 +47,11 @@ class GroupSummaries:
             for (summary, _), place in zip(self.aggregates, self.places, strict=True)
             if summary.tiers(pa.array([], pa.float64())) is not None
         ]
+        self.long = tuple(
+            (summary, argument, place)
+            for (summary, argument), place in zip(self.aggregates, self.places, strict=True)
+            if isinstance(summary, LongExtremeSummary)
+        )
         self._start_over()
 
     def _start_over(self) -> None:
@@ -65,18 +74,44 @@ class GroupSummaries:
         self.members.fold(rows, None, 0, table)
         for (summary, argument), place in zip(self.aggregates, self.places, strict=True):
             summary.fold(rows, arguments[argument], place, table)
+        self._write_anew()
         return rows + self.store.table.base
 
-    def merge(self, codes: Int64s, comes: Int64s, leaves: Int64s, parts: Int64s) -> Int64s:
+    def merge(
+        self,
+        codes: Int64s,
+        comes: Int64s,
+        leaves: Int64s,
+        parts: Int64s,
+        long: Sequence[pa.Array] | None = None,
+    ) -> Int64s:
         """Take summaries, which are rows of ``parts``, into those of their sub-windows; the
-        positions of these."""
+        positions of these. Those from elsewhere have the values of ``long`` aggregates with them.
+        """
         tiers = [np.ascontiguousarray(parts[:, place]) for place in self._tiered]
         rows = self._place(codes, tiers, comes, leaves)
         table = self.store.table.view
         self.members.merge(rows, parts, 0, table)
         for (summary, _), place in zip(self.aggregates, self.places, strict=True):
-            summary.merge(rows, parts, place, table)
+            if long is None or not isinstance(summary, LongExtremeSummary):
+                summary.merge(rows, parts, place, table)
+        if long is not None:
+            for (summary, _, place), values in zip(self.long, long, strict=True):
+                summary.fold(rows, values, place, table)
+            self._write_anew()
         return rows + self.store.table.base
+
+    def _write_anew(self) -> None:
+        store = self.store
+        for summary, _, place in self.long if len(store.windows) else ():
+            first = int(store.windows.view[-1, FIRST]) - store.table.base
+            summary.write_anew(first, place, store.table.view)
+
+    def long_values(self, positions: Int64s | None = None) -> list[pa.Array]:
+        """The values of ``long`` aggregates of all summaries, or of those at these positions."""
+        table = self.store.table
+        parts = table.view if positions is None else table.take(positions)
+        return [summary.values_of(parts, place) for summary, _, place in self.long]
 
     def _place(
         self, codes: Int64s, tiers: Sequence[Int64s], comes: Int64s, leaves: Int64s
@@ -140,12 +175,18 @@ class GroupSummaries:
             values.append(summary.update(events, own))
         return sizes, values
 
-    def forget(self) -> None:
-        """Drop the sub-windows that have left."""
-        first = self.store.forget()
+    def forget(self, until: int | None = None) -> int:
+        """Drop the sub-windows that have left, those ``until`` then only if it is given; the
+        position of the first summary that is kept.
+        """
+        before = self.store.cells.base
+        first = self.store.forget(until=until)
         for summary, _ in self.aggregates:
             if isinstance(summary, ExtremeSummary):
                 summary.drop_before(first)
+        for summary, _, place in self.long:
+            summary.forget(first - before, place, self.store.table.view)
+        return first
 
     def regroup(self, live: Int64s, remap: Int64s) -> None:
         """Groups got new codes; only ``live`` (old ones) are in use."""
@@ -163,7 +204,8 @@ class GroupSummaries:
 
     def save(self, groups: Interner) -> Saved:
         def describe(positions: Int64s) -> list[pa.Array]:
-            return groups.rows(self.groups_of(self.store.cells.take(positions)))
+            keys = groups.rows(self.groups_of(self.store.cells.take(positions)))
+            return [*keys, *self.long_values(positions)]
 
         return self.store.save(describe)
 
@@ -172,5 +214,14 @@ class GroupSummaries:
     ) -> None:
         """Fill fresh summaries; groups get codes as they are met. ``living`` is to be replayed."""
         described = self.store.load(segments, meta)
-        codes = [groups.codes(keys, count) for keys, count in described]
+        width = len(groups.kinds)
+        codes = [groups.codes(columns[:width], count) for columns, count in described]
         self.renumber(np.concatenate([np.empty(0, np.int64), *codes]))
+        if described:
+            parts = zip(*(columns[width:] for columns, _ in described), strict=True)
+            self.load_long([pa.concat_arrays(column) for column in parts])
+
+    def load_long(self, values: Sequence[pa.Array]) -> None:
+        """The values of ``long`` aggregates of all summaries, which were elsewhere."""
+        for (summary, _, place), own in zip(self.long, values, strict=True):
+            summary.load(own, place, self.store.table.view)

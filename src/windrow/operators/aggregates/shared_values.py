@@ -12,12 +12,14 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.exactsum import SCRATCH, WIDTH, read_mean
 from windrow.columns.kernels import floats_out, grid, grid_out, ints, kernel, void
 from windrow.operators.aggregates.count_sum_avg import LOW, Sum
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
+from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.sum_summaries import FIRST, PRESENT, TIER, add_tier
 from windrow.synopses.grouped_synopses import HELD, KEY, VALUE
 
@@ -153,6 +155,39 @@ class ExtremeValue:
         return self.summary.to_array(
             np.ascontiguousarray(self.best[:, VALUE]), self.best[:, HELD] > 0
         )
+
+
+class LongExtremeValue:
+    """MIN or MAX of what is longer than an integer; each store has its own column of values, so
+    what comes are values and not words.
+    """
+
+    def __init__(self, summary: LongExtremeSummary) -> None:
+        self.kind, self.largest = summary.kind, summary.largest
+
+    def begin(self, count: int) -> None:
+        self.best = pa.nulls(count, self.kind)
+
+    def add(self, place: Int64s | None, words: Int64s, sign: int) -> None:
+        raise NotImplementedError("words say nothing of a long value: add_values")
+
+    def add_values(self, place: Int64s | None, values: pa.Array) -> None:
+        """The first in order, of those that are there and those that come."""
+        if place is None and self.best.null_count == len(self.best):
+            self.best = values
+            return
+        both = pa.concat_arrays([self.best, values])
+        count, order = len(self.best), "descending" if self.largest else "ascending"
+        ranked = pc.array_sort_indices(both, order=order).to_numpy().astype(np.int64)
+        ranked = ranked[: len(both) - both.null_count]  # NULLs are last
+        at = np.arange(len(values)) if place is None else place
+        owners = np.concatenate([np.arange(count), at])
+        chosen = np.full(count, -1, np.int64)
+        chosen[owners[ranked[::-1]]] = ranked[::-1]  # the first one of each owner is put last
+        self.best = both.take(pa.array(chosen, mask=chosen < 0))
+
+    def read(self) -> pa.Array:
+        return self.best
 
 
 MakeValue = Callable[[], WindowValue]

@@ -28,7 +28,7 @@ from windrow.operators.aggregates.shared_reads import (
     row_offsets,
     split_halves,
 )
-from windrow.operators.aggregates.shared_values import CountValue, Pair
+from windrow.operators.aggregates.shared_values import CountValue, LongExtremeValue, Pair
 from windrow.operators.state.predicate_store import PredicateStore
 
 
@@ -64,11 +64,14 @@ def read_source(
             if asked is not None and isinstance(a, ReadAggregate):
                 chosen = asked.choose(place)
                 column, to = a.places[number], asked.places(place)
-                if a.extreme:
-                    found = store.probe_extreme(column, codes[chosen], lo[chosen], hi[chosen])
+                if not a.extreme:
+                    a.value.add(to, words[chosen, column : column + a.width], sign)
+                    continue
+                found = store.probe_extreme(column, codes[chosen], lo[chosen], hi[chosen])
+                if isinstance(a.value, LongExtremeValue):
+                    a.value.add_values(to, store.values_of(column, found))
                 else:
-                    found = words[chosen, column : column + a.width]
-                a.value.add(to, found, sign)
+                    a.value.add(to, found, sign)
     scanned: Iterator[Scanned] = iter(())
     if any(isinstance(a, ScannedAggregate) for a in source.aggregates):
         until = np.concatenate([earlier, until])

@@ -22,6 +22,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.interner import Interner
 from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.shared_reads import ByValue, Executions
 from windrow.operators.aggregates.summaries import Summary
@@ -30,6 +31,8 @@ from windrow.operators.snap import round_up
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES, SubWindows
 from windrow.synopses.base import Work
 from windrow.synopses.grouped_synopses import (
+    HELD,
+    VALUE,
     BasicColumns,
     GroupChains,
     IntervalColumns,
@@ -175,11 +178,18 @@ class PredicateStore:
         self.chains = GroupChains(base)
         running, *others = self.work
         self.running = RunningColumns(self._running_width, base, running)
-        self.extremes: list[IntervalColumns | BasicColumns] = [
-            BasicColumns(at, work) if scanned else IntervalColumns(at, base, work)
-            for at, scanned, work in zip(self.extreme_places, self._scanned, others, strict=True)
-        ]
+        self.extremes: list[IntervalColumns | BasicColumns] = []
+        for n, (scanned, work) in enumerate(zip(self._scanned, others, strict=True)):
+            at, ties = self.extreme_places[n], self._extreme(n).ties
+            self.extremes.append(
+                BasicColumns(at, work, ties) if scanned else IntervalColumns(at, base, work, ties)
+            )
         self._take_in()
+
+    def _extreme(self, number: int) -> ExtremeSummary:
+        summary, _ = self.summaries.aggregates[self._sums + number]
+        assert isinstance(summary, ExtremeSummary)
+        return summary
 
     def __len__(self) -> int:
         return len(self.summaries) + sum(map(len, self.by_value.values()))
@@ -217,10 +227,14 @@ class PredicateStore:
             for (kept, argument), cells in self.by_value.items()
         }
 
-    def merge(self, codes: Int64s, ts: Int64s, parts: Int64s) -> None:
-        """Take summaries in that senders have made, in the order of time."""
+    def merge(
+        self, codes: Int64s, ts: Int64s, parts: Int64s, long: Sequence[pa.Array] = ()
+    ) -> None:
+        """Take summaries in that senders have made, in the order of time, and the values of those
+        of its aggregates that are ``long``.
+        """
         comes = round_up(ts, self.s)
-        self.summaries.merge(codes, comes, comes + self.keep, parts)
+        self.summaries.merge(codes, comes, comes + self.keep, parts, long)
 
     def merge_values(
         self, cells: ByValue, codes: Int64s, ts: Int64s, values: pa.Array, counts: Int64s
@@ -315,6 +329,11 @@ class PredicateStore:
         table = self.summaries.store.table.view
         return self.extremes[number].probe(self.chains, table, codes, after, until)
 
+    def values_of(self, number: int, found: Int64s) -> pa.Array:
+        """What extremes are that were probed, NULL where there is none."""
+        values = np.ascontiguousarray(found[:, VALUE])
+        return self._extreme(number).to_array(values, found[:, HELD] > 0)
+
     # --- state
 
     def forget(self, needed: int | None = None) -> None:
@@ -324,7 +343,7 @@ class PredicateStore:
         until = None if needed is None else needed + self.keep
         for cells in self.by_value.values():
             cells.forget(until=until)
-        first = self.summaries.store.forget(until=until)
+        first = self.summaries.forget(until)
         self.chains.forget(first)
         self.running.forget(first)
         for column in self.extremes:

@@ -189,6 +189,13 @@ class SharedGroupBy(Unary):
         contents = (c for store in self.synopses for c in store.contents)
         return tuple(dict.fromkeys(c.argument for c in contents if c.function in BY_VALUE))
 
+    @cached_property
+    def extremes(self) -> tuple[tuple[str, Expression], ...]:
+        """MIN or MAX, and of which argument, each once."""
+        contents = (c for store in self.synopses for c in store.contents)
+        found = ((c.function, c.argument) for c in contents if c.function in ("MIN", "MAX"))
+        return tuple(dict.fromkeys(found))
+
     @property
     def pattern(self) -> UpdatePattern:
         return STRICT

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
 from windrow.core.schema import Field, Schema, Type
-from windrow.plan.expressions import Column, Named
+from windrow.plan.expressions import Column, Expression, Named
 from windrow.plan.nodes import Aggregate, Node
 from windrow.plan.nodes.sub_window_groups import (
     BY_VALUE,
@@ -57,14 +58,15 @@ def counts_values(aggregate: Aggregate) -> bool:
     """Whether an aggregate needs the different values, each with how often it occurs."""
     if not aggregate.exact:
         return False
-    long = aggregate.argument is not None and _is_long(aggregate.argument.type)
-    extreme = aggregate.function in EXTREMES
-    return aggregate.distinct or aggregate.function in HOLISTIC or (extreme and long)
+    distinct = aggregate.distinct and aggregate.function not in EXTREMES
+    return distinct or aggregate.function in HOLISTIC
 
 
-def _is_long(kind: Type) -> bool:
-    """Whether a value has no place in an integer of a summary."""
-    return kind is Type.STRING or kind.precision > MOST_OF_INTEGERS
+def is_long_extreme(function: str, argument: Expression | None) -> bool:
+    """Whether an aggregate is a value that has no place in an integer of a summary."""
+    if function not in EXTREMES or argument is None:
+        return False
+    return argument.type is Type.STRING or argument.type.precision > MOST_OF_INTEGERS
 
 
 def ranks_values(aggregate: Aggregate) -> bool:
@@ -93,12 +95,20 @@ def summary_width(aggregate: Aggregate) -> int:
 
 
 def schema_of_summaries(node: SlidingGroupBy | SharedGroupBy) -> Schema:
-    """What a sender makes of tuples: the keys, the number of tuples, and what aggregates need."""
+    """What a sender makes of tuples: the keys, the number of tuples, what aggregates need, and the
+    extremes that are texts or long decimals.
+    """
     if isinstance(node, SharedGroupBy):
         return _schema_of_shared_summaries(node)
     keys = tuple(Field(k.name, k.expression.type, k.qualifier) for k in node.keys)
     width = 1 + sum(map(summary_width, node.aggregates))
-    return Schema(keys + tuple(Field(f"{SUMMARY}{i}", Type.BIGINT) for i in range(width)))
+    parts = tuple(Field(f"{SUMMARY}{i}", Type.BIGINT) for i in range(width))
+    long = (a.argument for a in node.aggregates if is_long_extreme(a.function, a.argument))
+    return Schema((*keys, *parts, *_long_fields(a for a in long if a is not None)))
+
+
+def _long_fields(arguments: Iterable[Expression]) -> tuple[Field, ...]:
+    return tuple(Field(f"extreme{i}", argument.type) for i, argument in enumerate(arguments))
 
 
 def summaries_of_synopses(store: PredicateSynopses) -> tuple[KeptContent, ...]:
@@ -118,8 +128,9 @@ def _width(content: KeptContent) -> int:
 
 
 def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
-    """What a sender makes of tuples: the keys, which synopses it is for, and the summary; or a
-    counter, which is how often there is a value, and the value in the column of its argument.
+    """What a sender makes of tuples: the keys, which synopses it is for, and the summary, extremes
+    that are texts or long decimals in columns of their own; or a counter, which is how often there
+    is a value, and the value in the column of its argument.
     """
     keys = tuple(Field(k.name, k.expression.type) for k in node.keys)
     width = max(1 + sum(map(_width, summaries_of_synopses(s))) for s in node.synopses)
@@ -127,7 +138,13 @@ def _schema_of_shared_summaries(node: SharedGroupBy) -> Schema:
     values = tuple(
         Field(f"value{i}", argument.type) for i, argument in enumerate(node.counted_arguments)
     )
-    return Schema((*keys, Field("synopses", Type.BIGINT), *parts, *values))
+    long = _long_fields(argument for _, argument in long_extremes(node))
+    return Schema((*keys, Field("synopses", Type.BIGINT), *parts, *values, *long))
+
+
+def long_extremes(node: SharedGroupBy) -> list[tuple[str, Expression]]:
+    """Those of its extremes that are texts or long decimals."""
+    return [each for each in node.extremes if is_long_extreme(*each)]
 
 
 def kept_for_many(node: SharedGroupBy) -> Kept:

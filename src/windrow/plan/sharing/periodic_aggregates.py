@@ -196,8 +196,8 @@ class Source:
 def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     """An aggregate over the stream's columns; None if no synopsis of the rules holds it.
 
-    Those of decimals have longer sums than others, and ARRAYs are no numbers or texts, so their
-    queries run alone.
+    Sums of decimals are longer than others, and ARRAYs are no numbers or texts, so their queries
+    run alone.
     """
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))

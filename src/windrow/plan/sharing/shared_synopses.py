@@ -8,8 +8,7 @@ that it would have had alone.
 
 QUANTILE and COUNT DISTINCT share counters of values, or sketches if they are APPROXIMATE; TOP is a
 ``SharedTop`` above all of them. Left alone is what the nodes cannot do: streams above the groups,
-the least text, and whatever could fail (CAST), since the error of one query must not stop the
-others.
+and whatever could fail (CAST), since the error of one query must not stop the others.
 """
 
 from __future__ import annotations
@@ -49,7 +48,6 @@ from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
 from windrow.plan.sharing.saved_group import without_others
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
-    Function,
     Kept,
     PeriodicQuery,
     Predicate,
@@ -177,12 +175,6 @@ def _judge(query: QueryDeclaration) -> Shareable | str | None:
     if parts is None:
         return None
     arguments = _arguments(parts)
-    for aggregate in parts.description.aggregates:
-        argument = arguments.get(aggregate.argument or "")
-        textual = argument is not None and argument.type is Type.STRING
-        extreme = aggregate.function in (Function.MIN, Function.MAX)
-        if textual and extreme:
-            return f"{aggregate} needs the values themselves"
     if parts.description.has_one_grain and parts.window % parts.slide:
         return "its ranks are of sub-windows that others do not have: SLIDE does not divide RANGE"
     own = [parts.source.resolve(key.expression) for key in parts.groups.keys]
