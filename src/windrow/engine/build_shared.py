@@ -13,7 +13,7 @@ from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
-from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
+from windrow.operators.aggregates.decimal_sums import DecimalSum, DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
@@ -26,6 +26,7 @@ from windrow.operators.aggregates.shared_reads import (
 )
 from windrow.operators.aggregates.shared_values import (
     CountValue,
+    DecimalSumValue,
     DoubleSumValue,
     ExtremeValue,
     IntegerSumValue,
@@ -288,6 +289,10 @@ class _Builder:
         if isinstance(summary, ExtremeSummary):
             return ExtremeValue(summary), summary.width
         assert aggregate.argument is not None
+        if isinstance(summary, DecimalSumSummary):
+            exact = DecimalSum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
+            self._sums.append(exact)
+            return DecimalSumValue(exact), summary.width
         sums = Sum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
         self._sums.append(sums)
         value = DoubleSumValue(sums) if sums.floating else IntegerSumValue(sums)

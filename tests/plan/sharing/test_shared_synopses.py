@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -24,13 +25,22 @@ from windrow.plan.sharing import saved_group
 from windrow.plan.sharing.shared_synopses import MOST_PREDICATES, shared_synopses
 from windrow.sharing.rules import SynopsisKind
 
-STREAM = "CREATE STREAM s (ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE);"
+STREAM = """CREATE STREAM s (
+    ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE, d DECIMAL(30, 2), e DECIMAL(9, 2), b BOOLEAN
+);"""
 AGGREGATES = [
     "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(n)", "SUM(x)", "AVG(x)", "MAX(x)",
     "MIN(x)", "SUM(n + k)", "MAX(k)", "MEDIAN(n)", "QUANTILE(n, 0.9)", "MEDIAN(x)",
     "COUNT(DISTINCT n)", "COUNT(DISTINCT w)", "APPROXIMATE COUNT(DISTINCT n)",
-    "APPROXIMATE COUNT(DISTINCT w)",
-]  # fmt: skip
+    "APPROXIMATE COUNT(DISTINCT w)", "SUM(d)", "AVG(d)", "MAX(d)", "MIN(e)", "AVG(e)",
+    "COUNT(DISTINCT d)", "MEDIAN(d)", "LAST(n)", "FIRST(x)", "MAX_BY(n, w)", "MIN_BY(d, x)",
+    "MIN(n) FILTER (WHERE w <> 'a')",
+]
+TEXTS = [
+    "MIN(w)", "MAX(w)", "MIN(DISTINCT w)", "FIRST(w)", "LAST(w)", "MIN_BY(w, n)", "MAX_BY(w, x)",
+    "MAX(w || w)", "MAX(w) FILTER (WHERE n > 0)", "MAX_BY(w, b)",
+]
+OTHERS = ["MIN(b)", "MAX(b)", "FIRST(b)"]  # fmt: skip
 PREDICATES = [
     "", "w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'", "n > 1", "n <= 1", "n > 1 AND w = 'a'",
     "w = 'a' OR n > 1", "w <> 'a'", "k = 1 OR w LIKE 'b%'",
@@ -38,7 +48,7 @@ PREDICATES = [
 FINISHES = [
     "SELECT k, {0} AS a, {1} AS b FROM {2} GROUP BY k",
     "SELECT {0} AS a FROM {2} GROUP BY k",
-    "SELECT {1} AS b, k + 1 AS j, {0} AS a FROM {2} GROUP BY k HAVING {0} > 1",
+    "SELECT {1} AS b, k + 1 AS j, {0} AS a FROM {2} GROUP BY k HAVING {0} > {3}",
     "SELECT k, {0} AS a FROM {2} GROUP BY k HAVING COUNT(*) > 1",
     "SELECT TOP 2 {0} AS a, k FROM {2} GROUP BY k ORDER BY a DESC",
     "SELECT k, {0} AS a FROM {2} GROUP BY k HAVING {0} IS NOT NULL ORDER BY {1} LIMIT 1",
@@ -49,10 +59,11 @@ MEMBERS = st.builds(
         other,
         f"s [RANGE {window} SECONDS SLIDE {slide} SECONDS]"
         + (f" WHERE {predicate}" if predicate else ""),
+        "'a'" if one in TEXTS else "FALSE" if one in OTHERS else "1",
     ),
     st.integers(0, len(FINISHES) - 1),
-    st.sampled_from(AGGREGATES),
-    st.sampled_from(AGGREGATES),
+    st.sampled_from([*AGGREGATES, *TEXTS, *OTHERS]),
+    st.sampled_from([*AGGREGATES, *TEXTS, *OTHERS]),
     st.integers(1, 9),
     st.integers(1, 4),
     st.sampled_from(PREDICATES),
@@ -61,9 +72,12 @@ ROWS = st.lists(
     st.fixed_dictionaries({
         "ts": st.integers(0, 4),
         "k": st.sampled_from([None, 0, 1, 2]),
-        "w": st.sampled_from([None, "a", "b", "c"]),
+        "w": st.sampled_from([None, "a", "b", "c", "", "a\0", "a long text", "a long text, é"]),
         "n": st.sampled_from([None, -3, 0, 1, 2, 5, (1 << 63) - 1]),
         "x": st.sampled_from([None, 0.5, -0.1, 1e300, -1e300, 3e-9, math.nan, math.inf]),
+        "d": st.sampled_from([None, Decimal("-1.50"), Decimal(0), Decimal("9" * 28), Decimal(7)]),
+        "e": st.sampled_from([None, Decimal("-1.50"), Decimal(7)]),
+        "b": st.sampled_from([None, True, False]),
     }),
     max_size=16,
 )  # fmt: skip
@@ -258,7 +272,8 @@ def test_explain_says_that_quantiles_and_distinct_values_share_counters():
 
 
 LEFT_ALONE = {
-    "texts": "SELECT k, MAX(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "lists of texts": "SELECT k, STRING_AGG(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k",
     "a stream": "ISTREAM(SELECT k, SUM(n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] "
     "GROUP BY k)",
     "no period": "SELECT k, SUM(n) AS a FROM s [RANGE 9 SECONDS] GROUP BY k",

@@ -39,6 +39,14 @@ def words_of(argument: pa.Array) -> Int64s:
     return words
 
 
+def carry_words(words: Int64s) -> Int64s:
+    """The same sums with words of 32 bits; changes what is given."""
+    for place in range(WORDS - 1):
+        words[:, place + 1] += words[:, place] >> 32
+        words[:, place] &= LOW
+    return words
+
+
 def _is_below(high: Int64s, low: Int64s, end: int) -> npt.NDArray[np.bool_]:
     """Whether two words are less than a number."""
     upper, lower = end >> 64, np.uint64(end & (2**64 - 1))
@@ -72,10 +80,7 @@ class DecimalSum(Sum):
         for place in range(WORDS):
             own = np.ascontiguousarray(words[:, place])
             after[:, place] = events.running(own, before[:, place].copy())
-        for place in range(WORDS - 1):
-            after[:, place + 1] += after[:, place] >> 32
-            after[:, place] &= LOW
-        self.sums[events.code[events.last]] = after
+        self.sums[events.code[events.last]] = carry_words(after)
         earlier, later = self.read(before, counts[0]), self.read(after, counts[1])
         self.overflows += int(np.count_nonzero(counts[1])) - (len(later) - later.null_count)
         return earlier, later

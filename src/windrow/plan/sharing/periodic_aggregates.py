@@ -196,8 +196,7 @@ class Source:
 def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
     """An aggregate over the stream's columns; None if no synopsis of the rules holds it.
 
-    Sums of decimals are longer than others, and ARRAYs are no numbers or texts, so their queries
-    run alone.
+    ARRAYs are no numbers or texts, so their queries run alone.
     """
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))
@@ -206,7 +205,7 @@ def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
             return None
         function = Function.COUNT_DISTINCT
     kind = None if planned.argument is None else planned.argument.type
-    if function is None or (kind is not None and (kind.is_decimal or kind.is_nested)):
+    if function is None or (kind is not None and kind.is_nested):
         return None
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
     if isinstance(parameter, Joining):

@@ -243,10 +243,14 @@ def _may_fail(expression: Expression) -> bool:
         return False
     if "@" in expression.function:  # the user's own
         return True
-    casts = expression.function == "cast"
-    if casts and (expression.args[0].type, expression.type) not in WIDENING:
+    if expression.function == "cast" and not _is_widening(expression.args[0].type, expression.type):
         return True
     return any(map(_may_fail, expression.args))
+
+
+def _is_widening(given: Type, wanted: Type) -> bool:
+    """Whether every value of a type is one of the other, if rounded."""
+    return (given, wanted) in WIDENING or (given.is_decimal and wanted is Type.DOUBLE)
 
 
 def _group(family: Sequence[Shareable]) -> SharedSynopses:
