@@ -6,6 +6,8 @@ sub-window and group.
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,10 +18,12 @@ from tests.operators.held import held_bytes
 from tests.operators.samples import changes
 from tests.support.thresholds import at_their_least, reached
 from windrow.columns.delta import Delta, concat
+from windrow.columns.stored_columns import BytesColumn
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
 from windrow.engine.build_group_by import summaries_of
 from windrow.engine.pipeline import Pipeline
+from windrow.operators.aggregates.long_extreme_summaries import REPLACED
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.sub_window_store import SubWindows
 from windrow.plan.nodes import GroupBy, Node, SlidingGroupBy, StageInput, Window, walk
@@ -27,13 +31,21 @@ from windrow.plan.physical.sliding_state import merging, schema_of_summaries, su
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy, apply_strategy
 
-STREAM = "CREATE STREAM s (ts BIGINT, k INT, a BIGINT, x DOUBLE, f FLOAT, b BOOLEAN, n STRING);"
-ALL = (
-    "COUNT(*), COUNT(a), SUM(a), AVG(a), VAR(a), MIN(a), MAX(a), SUM(x), AVG(x), STDDEV(x), "
-    "MIN(x), MAX(f), SUM(f), MIN(b), MAX(n), MEDIAN(a), QUANTILE(x, 0.2), COUNT(DISTINCT n), "
-    "SUM(DISTINCT a)"
+STREAM = (
+    "CREATE STREAM s (ts BIGINT, k INT, a BIGINT, x DOUBLE, f FLOAT, b BOOLEAN, n STRING, "
+    "d DECIMAL(30, 2));"
 )
+LONG = (
+    "MIN(n), MAX(n), MAX(DISTINCT n), MIN(d), MAX(d), FIRST(n), LAST(a), MIN_BY(n, x), "
+    "MAX_BY(n, b), MAX_BY(d, n), MAX(n) FILTER (WHERE a > 0)"
+)
+SUMMED = (
+    "COUNT(*), COUNT(a), SUM(a), AVG(a), VAR(a), MIN(a), MAX(a), SUM(x), AVG(x), STDDEV(x), "
+    f"MIN(x), MAX(f), SUM(f), MIN(b), {LONG}"
+)
+ALL = f"{SUMMED}, MEDIAN(a), QUANTILE(x, 0.2), COUNT(DISTINCT n), SUM(DISTINCT a)"
 DOUBLES = [0.0, 0.1, -2.5, 1e300, -1e300, 5e-324, 1e-20, 3e15, 1e9, float("inf"), float("nan")]
+LONG_DECIMAL = pa.decimal128(30, 2)
 INTEGERS = [0, 1, -1, 7, 2**62, -(2**62), 2**63 - 1, -(2**63), 2**31, None]
 
 
@@ -54,9 +66,10 @@ def rows(rng: np.random.Generator, count: int, start: int) -> Delta:
         pa.array(ts), some([None, 1, 2, 2, 3], pa.int32()), some([*INTEGERS], pa.int64()),
         some(wide if rng.random() < 0.5 else [0.1, 1e6, None], pa.float64()),
         some([0.5, 0.0, 1e30, None], pa.float32()), some([True, False, None], pa.bool_()),
-        some([None, "", "a", "b", "é"], pa.string()),
+        some([None, "", "a", "a\0", "b", "é", "a longer text", "a longer text é"], pa.string()),
+        some([None, Decimal("-0.50"), Decimal(3), Decimal("9" * 28)], pa.decimal128(30, 2)),
     ]  # fmt: skip
-    names = ["ts", "k", "a", "x", "f", "b", "n"]
+    names = ["ts", "k", "a", "x", "f", "b", "n", "d"]
     return Delta.insertions(ts, pa.RecordBatch.from_arrays(columns, names))
 
 
@@ -103,15 +116,15 @@ def test_the_answer_is_that_over_tuples_however_long_window_and_slide_are(
 def test_summaries_made_by_senders_are_merged_to_the_same_answer(seed: int) -> None:
     """Each sender has some of the tuples, in any order."""
     rng = np.random.default_rng(seed)
-    delta, summed = rows(rng, 200, -20), ALL.partition(", MAX(n)")[0]
-    plan = plan_of(f"SELECT k, {summed} FROM s [RANGE 17 SECONDS SLIDE 5 SECONDS] GROUP BY k")
+    delta = rows(rng, 200, -20)
+    plan = plan_of(f"SELECT k, {SUMMED} FROM s [RANGE 17 SECONDS SLIDE 5 SECONDS] GROUP BY k")
     (node,) = (n for n in walk(apply_strategy(plan, Strategy.UPA)) if isinstance(n, SlidingGroupBy))
     below = Pipeline(node.input)
     tuples = below.process({"s": delta}, int(delta.ts[-1]))
     schema = schema_of_summaries(node)
     leaf = StageInput("summaries", schema, UpdatePattern.MONOTONIC)
     merged = Pipeline(merging(node, leaf), changes=True)
-    whole = Pipeline(plan, changes=True)
+    whole = Pipeline(node, changes=True)
     before = -21
     for now in range(-13, int(delta.ts[-1]) + 40, 7):
         mine = tuples.filter((tuples.ts > before) & (tuples.ts <= now))
@@ -151,10 +164,16 @@ def ticks(now: int, each: int, groups: int) -> Delta:
         pa.array(ts), pa.array(rng.integers(0, groups, count).astype(np.int32)),
         pa.array(rng.integers(0, 50, count)), pa.array(rng.random(count) + 0.1),
         pa.array(rng.random(count).astype(np.float32)), pa.array(rng.random(count) < 0.5),
-        pa.array(["a"] * count),
+        pa.array([f"text {i}" for i in rng.integers(0, 2**60, count)]),
+        pa.array(rng.integers(0, 2**60, count)).cast(pa.decimal128(28, 0)).cast(LONG_DECIMAL),
     ]  # fmt: skip
-    names = ["ts", "k", "a", "x", "f", "b", "n"]
+    names = ["ts", "k", "a", "x", "f", "b", "n", "d"]
     return Delta.insertions(ts, pa.RecordBatch.from_arrays(columns, names))
+
+
+def operator_of(pipeline: Pipeline) -> SlidingAggregation:
+    (found,) = (o for o in pipeline.operators if isinstance(o, SlidingAggregation))
+    return found
 
 
 def held_at(select: str, each: int) -> tuple[int, int]:
@@ -173,6 +192,32 @@ def test_as_many_summaries_are_kept_as_there_are_sub_windows_however_many_tuples
     few, many = held_at(select, each=2_000), held_at(select, each=5_000)
     assert few[0] == many[0] <= 5 * (10 + 1) + 6
     assert many[1] < 1.1 * few[1]
+
+
+@pytest.mark.parametrize("window", ["RANGE 100 SECONDS SLIDE 10 SECONDS", "ROWS {0} SLIDE {1}"])
+def test_one_extreme_text_is_kept_for_each_sub_window_and_group(window: str) -> None:
+    select = f"SELECT k, {LONG} FROM s [{window}] GROUP BY k"
+    held = []
+    for each in (500, 2_000):
+        pipeline = Pipeline(plan_of(select.format(100 * each, 10 * each)))
+        for now in range(0, 300, 10):
+            pipeline.process({"s": ticks(now, each, groups=5)}, now + 9)
+        held.append(held_bytes(operator_of(pipeline).summaries))
+        assert pipeline.size() <= 5 * (10 + 1) + 6
+    assert held[1] < 1.1 * held[0] < 256 * 2**10
+
+
+def test_texts_that_were_replaced_in_the_open_sub_window_are_left_out() -> None:
+    window = "[RANGE 600 SECONDS SLIDE 300 SECONDS]"
+    plan = plan_of(f"SELECT k, LAST(n), MIN(n) FROM s {window} GROUP BY k")
+    pipeline = Pipeline(plan)
+    with reached((BytesColumn, "cut")) as calls:
+        for now in range(0, 1500, 10):
+            pipeline.process({"s": ticks(now, 3, groups=5)}, now + 9)
+            summaries = operator_of(pipeline).summaries
+            for summary, _, _ in summaries.long:
+                assert len(summary.values.starts) <= 5 * len(summaries) + 2 * REPLACED.value
+    assert calls["BytesColumn.cut"] > 5
 
 
 def test_counts_of_values_grow_with_the_values_and_not_with_the_tuples() -> None:

@@ -23,7 +23,7 @@ from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.base import Saved
-from windrow.operators.state.sub_window_store import FIRST, DueSummaries, SubWindows
+from windrow.operators.state.sub_window_store import COMES, FIRST, DueSummaries, SubWindows
 from windrow.operators.sub_window_clocks import SubWindowClock
 
 Sizes = tuple[Int64s, Int64s]
@@ -64,6 +64,7 @@ class GroupSummaries:
         self, codes: Int64s, comes: Int64s, leaves: Int64s, arguments: Sequence[pa.Array]
     ) -> Int64s:
         """Take rows into the summaries of their sub-windows; the positions of these."""
+        self.close(int(comes[-1]) - 1 if len(comes) else self.store.now)
         tiers = [
             found
             for summary, argument in self.aggregates
@@ -88,6 +89,7 @@ class GroupSummaries:
         """Take summaries, which are rows of ``parts``, into those of their sub-windows; the
         positions of these. Those from elsewhere have the values of ``long`` aggregates with them.
         """
+        self.close(int(comes[-1]) - 1 if len(comes) else self.store.now)
         tiers = [np.ascontiguousarray(parts[:, place]) for place in self._tiered]
         rows = self._place(codes, tiers, comes, leaves)
         table = self.store.table.view
@@ -101,11 +103,17 @@ class GroupSummaries:
             self._write_anew()
         return rows + self.store.table.base
 
-    def _write_anew(self) -> None:
+    def close(self, now: int) -> None:
+        """No more rows come to sub-windows up to ``now``; before they come into the window."""
+        windows = self.store.windows
+        if self.long and len(windows) and self.store.now < windows.view[-1, COMES] <= now:
+            self._write_anew(closing=True)
+
+    def _write_anew(self, closing: bool = False) -> None:
         store = self.store
         for summary, _, place in self.long if len(store.windows) else ():
             first = int(store.windows.view[-1, FIRST]) - store.table.base
-            summary.write_anew(first, place, store.table.view)
+            summary.write_anew(first, place, store.table.view, closing)
 
     def long_values(self, positions: Int64s | None = None) -> list[pa.Array]:
         """The values of ``long`` aggregates of all summaries, or of those at these positions."""
@@ -150,6 +158,7 @@ class GroupSummaries:
 
     def advance(self, clock: SubWindowClock, codes: int) -> Events | None:
         """The summaries that come and go by now, if any; groups are below ``codes``."""
+        self.close(clock.now)
         return self._events(clock.translate(self.store.advance(clock.now)), codes)
 
     def living(self, codes: int) -> Events | None:

@@ -10,9 +10,9 @@ decided by the bytes (``windrow.columns.byte_order``). All else is as for number
 
 The column is in the order of sub-windows, so it is forgotten from its start as they leave. Only
 values of the open sub-window are replaced, and these lie at its end. Once most of what lies there
-has been replaced, what has not is written anew in its place.
+has been replaced, and when the sub-window closes, what has not is written anew in its place.
 
-Invariant: the column has at most three values for each summary that is kept, and a few. Cost: O(1)
+Invariant: the column has at most five values for each summary that is kept, and a few. Cost: O(1)
 comparisons per row, and O(1) values written for each that replaces another.
 """
 
@@ -43,8 +43,8 @@ from windrow.core.thresholds import Threshold
 from windrow.operators.aggregates.extreme_summaries import HELD, KEY, VALUE, ExtremeSummary
 
 REPLACED = Threshold(64, least=0)
-"""So many values may be replaced, and twice as many as there are summaries in the open sub-window,
-before what is left of them is written anew; and so many summaries leave before their values go."""
+"""So many values may be replaced, beyond twice as many as the open sub-window has summaries, before
+what is left of them is written anew; and so many summaries may leave before their values go."""
 
 
 @kernel(int64, ints, flags, ints, ties_type, int64, ints_out, ints_out)
@@ -140,12 +140,13 @@ class LongExtremeSummary(ExtremeSummary):
         """Take summaries in whose values are here already."""
         _merge(rows, parts, self.ties(), at, table)
 
-    def write_anew(self, first: int, at: int, table: Int64s) -> None:
-        """Leave out values that were replaced, if they are many; the open sub-window's summaries
-        are in the rows from ``first`` on.
+    def write_anew(self, first: int, at: int, table: Int64s, closing: bool) -> None:
+        """Leave out values that were replaced, if they are many or the open sub-window is
+        ``closing``; its summaries are in the rows from ``first`` on.
         """
         values, rows = self.values, table[first:]
-        if values.starts.next - self._written <= 2 * len(rows) + REPLACED.value:
+        most = len(rows) if closing else 2 * len(rows) + REPLACED.value
+        if values.starts.next - self._written <= most:
             return
         held = np.flatnonzero(rows[:, at + HELD])
         if len(held):
@@ -169,9 +170,9 @@ class LongExtremeSummary(ExtremeSummary):
 
     def forget(self, gone: int, at: int, table: Int64s) -> None:
         """``gone`` summaries have left, and ``table`` has the others: forget values of the former,
-        once they are as many as those of the latter."""
+        once they are half as many as those of the latter."""
         self._left += gone
-        if self._left <= len(table) + REPLACED.value:
+        if 2 * self._left <= len(table) + REPLACED.value:
             return
         held = table[table[:, at + HELD] > 0, at + VALUE]
         first = int(held.min()) if len(held) else self.values.starts.next

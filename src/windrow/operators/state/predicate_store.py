@@ -246,6 +246,7 @@ class PredicateStore:
 
     def close(self, now: int) -> None:
         """Every row up to ``now`` has come: update the synopses."""
+        self.summaries.close(now)
         self.summaries.store.now = now
         for cells in self.by_value.values():
             cells.close(now)
