@@ -163,8 +163,8 @@ class BytesColumn(Stretches):
 
     def cut(self, position: int) -> None:
         """Forget the values from ``position`` on; only of a column without NULLs."""
-        at = position - self.starts.base
-        if 0 <= at < len(self.starts):
+        at = max(position - self.starts.base, 0)
+        if at < len(self.starts):
             self.data.cut(int(self.starts.view[at]))
             self.starts.cut(position)
             self.lengths.cut(position)

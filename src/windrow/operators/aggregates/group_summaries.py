@@ -112,8 +112,9 @@ class GroupSummaries:
     def _write_anew(self, closing: bool = False) -> None:
         store = self.store
         for summary, _, place in self.long if len(store.windows) else ():
-            first = int(store.windows.view[-1, FIRST]) - store.table.base
-            summary.write_anew(first, place, store.table.view, closing)
+            first = int(store.windows.view[-1, FIRST])
+            rows = store.table.view[first - store.table.base :]
+            summary.write_anew(first, place, rows, closing)
 
     def long_values(self, positions: Int64s | None = None) -> list[pa.Array]:
         """The values of ``long`` aggregates of all summaries, or of those at these positions."""

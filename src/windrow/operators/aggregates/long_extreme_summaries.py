@@ -100,6 +100,8 @@ class LongExtremeSummary(ExtremeSummary):
         super().__init__(kind, largest)
         self.values = BytesColumn(kind)
         self._best = fresh(-1)
+        self._open = -1  # the first summary of the open sub-window
+        self._begin = 0  # where its values begin
         self._written = 0  # values up to which nothing is to be written anew
         self._left = 0  # summaries that have left since values were forgotten
 
@@ -140,20 +142,24 @@ class LongExtremeSummary(ExtremeSummary):
         """Take summaries in whose values are here already."""
         _merge(rows, parts, self.ties(), at, table)
 
-    def write_anew(self, first: int, at: int, table: Int64s, closing: bool) -> None:
+    def write_anew(self, position: int, at: int, rows: Int64s, closing: bool) -> None:
         """Leave out values that were replaced, if they are many or the open sub-window is
-        ``closing``; its summaries are in the rows from ``first`` on.
+        ``closing``; ``rows`` are its summaries, the first of which has this position.
+
+        Called after every fold, so one that has just been opened has replaced nothing.
         """
-        values, rows = self.values, table[first:]
+        values = self.values
+        if position != self._open:
+            held = rows[:, at + HELD] > 0
+            self._begin = int(rows[held, at + VALUE].min(initial=values.starts.next))
+            self._open, self._written = position, self._begin
         most = len(rows) if closing else 2 * len(rows) + REPLACED.value
         if values.starts.next - self._written <= most:
             return
-        held = np.flatnonzero(rows[:, at + HELD])
-        if len(held):
-            positions = rows[held, at + VALUE]
-            left = values.take(positions)
-            values.cut(int(positions.min()))
-            rows[held, at + VALUE] = self._append(left)
+        held = rows[:, at + HELD] > 0
+        left = values.take(rows[held, at + VALUE])
+        values.cut(self._begin)
+        rows[held, at + VALUE] = self._append(left)
         self._written = values.starts.next
 
     def values_of(self, table: Int64s, at: int) -> pa.Array:
@@ -183,4 +189,3 @@ class LongExtremeSummary(ExtremeSummary):
         """Fill a fresh one: the values of all summaries of a table, whose places were others."""
         held = np.flatnonzero(table[:, at + HELD])
         table[held, at + VALUE] = self._append(found.take(pa.array(held)))
-        self._written = self.values.starts.next
