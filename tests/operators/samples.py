@@ -117,6 +117,10 @@ QUERIES = {
     "r [RANGE 2 SECONDS INTERNAL] WHERE s.k = r.k GROUP BY s.k",
     "slide_group": "SELECT k, COUNT(*), COUNT(x), SUM(a), SUM(x), AVG(a), AVG(x), MIN(a), MAX(x), "
     "VAR(a), STDDEV(x) FROM s [RANGE 8 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "slide_group_texts": "SELECT k, MIN(n), MAX(n), FIRST(n), LAST(a), MIN_BY(n, x), MAX_BY(x, n), "
+    "SUM(x), MAX(TRY_CAST(x AS DECIMAL(30, 1))) FROM s [RANGE 8 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "slide_group_texts_rows": "SELECT k, MIN(n), LAST(n), MAX_BY(n, x) FROM s [ROWS 11 SLIDE 4] "
+    "GROUP BY k",
     "slide_group_values": "SELECT n, MIN(n), MAX(n), COUNT(DISTINCT n), SUM(DISTINCT a), "
     "MEDIAN(a), QUANTILE(x, 0.9), SUM(x) FROM s [RANGE 7 SECONDS SLIDE 3 SECONDS] "
     "WHERE k > 0 GROUP BY n",
@@ -285,6 +289,12 @@ CREATE QUERY many AS SELECT k, COUNT(*) AS c FROM s [RANGE 12 SECONDS SLIDE 4 SE
 CREATE QUERY positive AS SELECT k, MEDIAN(x) AS m, COUNT(DISTINCT a) AS d
   FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE a > 0 GROUP BY k;
 CREATE QUERY many AS SELECT k, COUNT(*) AS c, QUANTILE(x, 0.9) AS q
+  FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY k;
+""",
+    "shared_texts": """
+CREATE QUERY positive AS SELECT k, MIN(n) AS least, LAST(x) AS last, SUM(x) AS t
+  FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE a > 0 GROUP BY k;
+CREATE QUERY many AS SELECT k, MAX_BY(n, x) AS most, MIN(n) AS least, MAX(a) AS m
   FROM s [RANGE 12 SECONDS SLIDE 4 SECONDS] GROUP BY k;
 """,
 }

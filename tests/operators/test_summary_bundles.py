@@ -51,11 +51,18 @@ def store_by_store(node: SharedGroupBy, delta: Delta) -> list[tuple[Any, ...]]:
         last = dict(zip(positions.tolist(), part.ts.tolist(), strict=True))
         of = zip(*(key.to_pylist() for key in groups.rows(store.held_groups())), strict=True)
         nothing = (None,) * len(summariser.counted)
-        width = len(summariser.schema) - len(node.keys) - 1 - len(nothing)
-        table = store.summaries.store.table.view
+        no_extremes = (None,) * len(summariser.long)
+        width = len(summariser.schema) - len(node.keys) - 1 - len(nothing + no_extremes)
+        table = store.summaries.store.table.view.copy()
+        extremes = {}
+        for summary, argument, at in store.summaries.long:
+            held = summary.values_of(table, at).to_pylist()
+            extremes[summary.largest, argument] = held
+            table[:, at : at + 3] = 0
         for position, (key, row) in enumerate(zip(of, table.tolist(), strict=True)):
             zeros = [0] * (width - len(row))
-            found.append((last[position], *key, number, *row, *zeros, *nothing))
+            long = [extremes[e][position] if e in extremes else None for e in summariser.long]
+            found.append((last[position], *key, number, *row, *zeros, *nothing, *long))
         for place, (_, argument) in enumerate(store.by_value, 1):
             counts: dict[str, list[Any]] = {}
             keys_of = keys[0].take(pa.array(rows)).to_pylist()
@@ -66,7 +73,7 @@ def store_by_store(node: SharedGroupBy, delta: Delta) -> list[tuple[Any, ...]]:
             for ts, k, count, value in counts.values():
                 shown = [value if a == argument else None for a in summariser.counted]
                 which = number + place * COUNTERS
-                found.append((ts, k, which, count, *[0] * (width - 1), *shown))
+                found.append((ts, k, which, count, *[0] * (width - 1), *shown, *no_extremes))
     return sorted(found, key=repr)
 
 

@@ -85,13 +85,12 @@ class SummariseRows:
         slots = [slot for slot in self.slots() if isinstance(slot, Summarised)]
         summaries = GroupSummaries([(slot.summary, slot.argument) for slot in slots])
         positions = summaries.fold(codes, comes, leaves, columns[self.width :])
-        table = summaries.store.table.view
+        table, long = summaries.for_others()
         last = np.empty(len(table), np.int64)
         last[positions] = ts  # the last one of each summary wins
         keys = groups.rows(summaries.held_groups())
         parts = [pa.array(np.ascontiguousarray(column)) for column in table.T]
-        columns = [*keys, *parts, *summaries.long_values()]
-        rows = batch_of(columns, self.schema, len(table))
+        rows = batch_of([*keys, *parts, *long], self.schema, len(table))
         return Delta.insertions(last, rows).sorted()
 
 
@@ -300,12 +299,12 @@ class SummaryBundle:
         store, group = np.divmod(merged.held_groups(), max(groups, 1))
         store += first
         table = np.zeros((len(merged), self._width), np.int64)
-        layouts = self._layout_of[store]
+        layouts, (whole, found) = self._layout_of[store], merged.for_others()
         for number, columns in enumerate(self._layouts):
             mine = np.flatnonzero(layouts == number)
-            table[mine, : len(columns)] = merged.store.table.view[np.ix_(mine, columns)]
+            table[mine, : len(columns)] = whole[np.ix_(mine, columns)]
         long = dict[LongExtreme, pa.Array]()
-        for (summary, argument, _), values in zip(merged.long, merged.long_values(), strict=True):
+        for (summary, argument, _), values in zip(merged.long, found, strict=True):
             extreme = (summary.largest, argument)
             has = np.array([extreme in own for own in self._extremes], np.bool_)[layouts]
             long[extreme] = pc.if_else(pa.array(has), values, pa.scalar(None, values.type))

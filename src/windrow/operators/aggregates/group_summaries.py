@@ -116,6 +116,15 @@ class GroupSummaries:
             rows = store.table.view[first - store.table.base :]
             summary.write_anew(first, place, rows, closing)
 
+    def for_others(self) -> tuple[Int64s, list[pa.Array]]:
+        """All summaries, and the values of ``long`` aggregates, in place of which are zeros."""
+        table = self.store.table.view
+        if self.long:
+            table = table.copy()
+        for summary, _, place in self.long:
+            table[:, place : place + summary.width] = 0
+        return table, self.long_values()
+
     def long_values(self, positions: Int64s | None = None) -> list[pa.Array]:
         """The values of ``long`` aggregates of all summaries, or of those at these positions."""
         table = self.store.table
