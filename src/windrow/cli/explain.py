@@ -95,5 +95,5 @@ def print_plans(
 ) -> None:
     if subjects:
         shared = groups_among(compiled.queries, strategy)
-        texts = (explained(s, strategy, shared).rstrip() for s in subjects)
+        texts = (explained(s, strategy, shared, compiled.queries).rstrip() for s in subjects)
         out().print("\n\n".join(texts))

@@ -169,8 +169,9 @@ class Connection:
         shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
         named = [query for query in compiled.catalog.queries if query.name in compiled.named]
         wanted: list[QueryDeclaration | ExplainRequest] = [*named, *compiled.explains]
+        beside = tuple(compiled.catalog.queries)
         texts = (
-            "\n".join(filter(None, (explain(of, strategy, shared), self._late_words(of))))
+            "\n".join(filter(None, (explain(of, strategy, shared, beside), self._late_words(of))))
             for of in wanted
         )
         return Plan("\n\n".join(texts))

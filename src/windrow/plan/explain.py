@@ -22,8 +22,9 @@ from windrow.plan.optimiser import Alternative
 from windrow.plan.physical.announced_ends import expires_never
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
+from windrow.plan.sharing.lone_queries import reason_to_run_alone
 from windrow.plan.sharing.shared_selection import SharedSelection
-from windrow.plan.sharing.shared_synopses import SharedSynopses, reason_to_run_alone
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.sharing.rules import describe_member
 
@@ -35,11 +36,13 @@ def explain(
     subject: QueryDeclaration | ExplainRequest,
     strategy: Strategy = Strategy.UPA,
     shared: Sequence[SharedSelection | SharedSynopses] = (),
+    beside: Sequence[QueryDeclaration] = (),
 ) -> str:
     """A text of one line per operator and one per edge, the result first.
 
     The plan is drawn as the strategy runs it. EXPLAIN COST adds the plans that were considered.
-    A query of a ``shared`` group is drawn as if alone, which is what it answers.
+    A query of a ``shared`` group is drawn as if alone, which is what it answers. Why another one
+    shares nothing with those ``beside`` it is said if it looks as if it could.
     """
     query = subject.query if isinstance(subject, ExplainRequest) else subject
     plan = apply_strategy(query.plan, strategy)
@@ -51,8 +54,9 @@ def explain(
     ]
     groups = [group for group in shared if query.name in group.names]
     lines[1:1] = [line for group in groups for line in _sharing(group, query)]
-    alone = None if groups else reason_to_run_alone(query)
-    if alone is not None and any(isinstance(group, SharedSynopses) for group in shared):
+    members = [q for g in shared if isinstance(g, SharedSynopses) for q in g.present.values()]
+    alone = None if groups else reason_to_run_alone(query, [*beside, *members])
+    if alone is not None:
         lines.insert(1, f"it shares no synopsis: {alone}")
     lines += _tree(plan, query.clock, "", strategy)
     if isinstance(subject, ExplainRequest) and subject.cost:

@@ -243,8 +243,8 @@ def test_explain_says_what_is_shared_with_whom_and_why():
         f"SELECT k, SUM(n) AS a FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k"
         for p in ("w = 'a'", "w = 'b'", "w = 'a' OR w = 'b'")
     ]
-    most = "SELECT k, MAX(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
-    text = windrow.connect().explain(STREAM + script_of([*texts, most]))
+    alone = "SELECT k, STRING_AGG(w) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k"
+    text = windrow.connect().explain(STREAM + script_of([*texts, alone]))
     running = "running synopsis of sums of n by k"
     plans = [plan.splitlines()[1:5] for plan in text.split("\n\n")]
     assert plans[0] == [
@@ -254,7 +254,7 @@ def test_explain_says_what_is_shared_with_whom_and_why():
         "  when they are due together it runs with q2 (CS6)",
     ]
     assert "sums of n from synopsis 1 + synopsis 2; complete at once (SS1, SS4)" in text
-    assert plans[3][0] == "it shares no synopsis: MAX(w) needs the values themselves"
+    assert plans[3][0] == "it shares no synopsis: STRING_AGG needs all values"
 
 
 def test_explain_says_that_quantiles_and_distinct_values_share_counters():
@@ -336,7 +336,7 @@ def test_a_query_that_comes_later_has_complete_answers_from_when_it_says(texts, 
 
 def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
     texts = [
-        "SELECT k, SUM(n) AS a, MAX(x) AS b, QUANTILE(x, 0.9) AS c "
+        "SELECT k, SUM(n) AS a, MAX(x) AS b, QUANTILE(x, 0.9) AS c, LAST(w) AS d, MAX(d) AS e "
         f"FROM s [RANGE {t} SECONDS SLIDE 5 SECONDS] WHERE {p} GROUP BY k HAVING SUM(n) > 1.5"
         f" ORDER BY c DESC LIMIT {t}"
         for t, p in ((10, "w = 'a'"), (15, "w = 'b'"), (10, "w = 'a' OR w = 'b'"), (10, "n > 0.5"))
@@ -356,3 +356,44 @@ def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
     sharing = saved_group.sharing_of(saved, {"q2"})
     assert [member.query.name for member in sharing.members] == ["q2"]
     assert {n for synopsis in sharing.synopses for n in [group.places[synopsis.number]]} == read
+
+
+OVER = "FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS]"
+WHY_ALONE = {
+    f"SELECT k, STRING_AGG(w) AS a {OVER} GROUP BY k": "STRING_AGG needs all values",
+    f"SELECT k, SUM(DISTINCT n) AS a {OVER} GROUP BY k": "SUM(DISTINCT ...) needs the different "
+    "values",
+    "SELECT k, SUM(n) AS a FROM s [ROWS 9 SLIDE 3] GROUP BY k": "its window counts rows, and shared "
+    "synopses are of sub-windows of time",
+    "SELECT k, SUM(n) AS a FROM s [ROWS 9] GROUP BY k EVERY 3 SECONDS": "its window counts rows, "
+    "and shared synopses are of sub-windows of time",
+    f"SELECT FREQUENT 2 k, COUNT(*) AS a {OVER} GROUP BY k": "FREQUENT keeps lists of some groups, "
+    "and its answer is about all of them",
+    f"SELECT k {OVER} GROUP BY k": "it has groups and no aggregates",
+    "SELECT s.k, SUM(s.n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS], s [NOW] AS o "
+    "WHERE s.k = o.k GROUP BY s.k": "it is over a join, and synopses of joins are not shared by "
+    "queries",
+    f"SELECT w, SUM(n) AS a {OVER} GROUP BY w": "no other query over s is by w",
+    f"SELECT SUM(n) AS a {OVER}": "no other query over s is without keys",
+    "SELECT k, SUM(n) AS a FROM r [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k": "no other query "
+    "over r can share synopses",
+    f"ISTREAM(SELECT k, SUM(n) AS a {OVER} GROUP BY k)": "only HAVING, TOP and a choice of columns "
+    "can be above its groups",
+    f"SELECT k, SUM(CAST(w AS INT)) AS a {OVER} GROUP BY k": "a CAST or a Python function that "
+    "fails would stop the others",
+}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("text", WHY_ALONE)
+def test_explain_says_why_a_query_runs_alone_that_looks_as_if_it_could_share(text, grouped):
+    others = [f"SELECT k, MAX(n) AS a {OVER} GROUP BY k"] * (2 if grouped else 1)
+    script = STREAM + STREAM.replace("STREAM s", "STREAM r") + script_of([*others, text])
+    said = windrow.connect().explain(script).split("\n\n")[-1].splitlines()[1]
+    assert said == f"it shares no synopsis: {WHY_ALONE[text]}"
+
+
+def test_explain_gives_no_reason_where_nobody_could_share():
+    alone = f"SELECT k, STRING_AGG(w) AS a {OVER} GROUP BY k"
+    for others in ([], ["SELECT k FROM s [RANGE 9 SECONDS]"]):
+        assert "it shares" not in windrow.connect().explain(STREAM + script_of([*others, alone]))

@@ -2,8 +2,9 @@
 
 A query counts if it is one GROUP BY over ``[RANGE T SLIDE s]`` of one stream (or over ``[RANGE T]``
 with ``EVERY s``), with selections below and anything that looks at its groups above: HAVING, TOP, a
-choice of columns. Joins, nested groups and windows that count rows do not. What it shares with
-others is then ``sharing.rules``' business (Golab 2006, 8.3).
+choice of columns. Joins, nested groups and windows that count rows do not; of what is answered
+periodically and does not count, the reason is said. What a query shares with others is then
+``sharing.rules``' business (Golab 2006, 8.3).
 
 For the rules WHERE is a disjunctive normal form of comparisons with constants. What is not such a
 comparison (LIKE, IS NULL, one column against another) becomes an attribute of its own that must be
@@ -40,11 +41,12 @@ from windrow.plan.nodes import (
     Selection,
     StreamScan,
     Window,
+    walk,
 )
 from windrow.plan.nodes.relational import Aggregate as PlannedAggregate
 from windrow.plan.nodes.routed import Among, Asked
 from windrow.plan.nodes.sub_window_groups import SlidingGroupBy
-from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.rules.use_sub_windows import use_sub_windows
 from windrow.plan.sharing.shared_selection import condition_of
 from windrow.sharing.rules import (
@@ -92,6 +94,14 @@ def periodic_aggregate(query: QueryDeclaration) -> PeriodicQuery | None:
 
 def take_apart(query: QueryDeclaration) -> TakenApart | None:
     """The parts of a periodic aggregate; None if the query is none."""
+    found = find_parts(query)
+    return found if isinstance(found, TakenApart) else None
+
+
+def find_parts(query: QueryDeclaration) -> TakenApart | str | None:
+    """The parts of a periodic aggregate. Of another query with groups that is answered periodically
+    the reason why it is none; None of all others.
+    """
     above: list[Node] = []
     node = use_sub_windows(query.plan)  # with what was selected above a window below it
     while not isinstance(node, GroupBy | SlidingGroupBy) and len(node.inputs) == 1:
@@ -99,21 +109,25 @@ def take_apart(query: QueryDeclaration) -> TakenApart | None:
         (node,) = node.inputs
     if isinstance(node, SlidingGroupBy):
         node = node.logical
-    if not isinstance(node, GroupBy) or node.every_time or node.lists is not None:
+    if not isinstance(node, GroupBy):
         return None
-    slide = _slide(node.input, above)
-    if slide is None or not isinstance(node.input, Window):
-        return None
-    source = Source.below(node.input)
-    aggregates = [_aggregate(a, source) for a in node.aggregates] if source else []
-    if source is None or not aggregates or None in aggregates:
-        return None
+    slide = _slide(node, above)
+    if not isinstance(slide, int):
+        return slide
+    assert isinstance(node.input, Window)
     assert isinstance(node.input.spec, RangeWindow)
+    source = Source.below(node.input)
+    if source is None:
+        return "its window is over more than columns and selections of one stream"
+    aggregates = [_aggregate(a, source) for a in node.aggregates]
+    reasons = (a for a in aggregates if isinstance(a, str))
+    if not aggregates or (reason := next(reasons, None)) is not None:
+        return reason if aggregates else "it has groups and no aggregates"
     window = node.input.spec.length
     described = PeriodicQuery(
         query.name,
         source.stream,
-        tuple(a for a in aggregates if a is not None),
+        tuple(a for a in aggregates if isinstance(a, Aggregate)),
         (window,),
         slide,
         source.predicate,
@@ -142,13 +156,40 @@ def explain_sharing(queries: Sequence[QueryDeclaration]) -> str:
     return "\n\n".join(texts)
 
 
-def _slide(window: Node, above: Iterable[Node]) -> int | None:
-    """The period, by SLIDE or by EVERY; None without one, or with both."""
-    if not isinstance(window, Window) or not isinstance(window.spec, RangeWindow):
+def _slide(groups: GroupBy, above: Iterable[Node]) -> int | str | None:
+    """The period of the groups, by SLIDE or by EVERY; None without one. Of groups that cannot share
+    the reason.
+    """
+    window = groups.input
+    while isinstance(window, Selection | Projection):
+        window = window.input
+    windows = [node.spec for node in walk(window) if isinstance(node, Window)]
+    slides = [
+        spec.slide for spec in windows if isinstance(spec, RangeWindow | RowsWindow) and spec.slide
+    ]
+    rhythms = [each.period for each in above if isinstance(each, Every)] + slides
+    if not rhythms:
         return None
-    rhythms = [each.period for each in above if isinstance(each, Every)]
-    rhythms += [window.spec.slide] if window.spec.slide else []
-    return rhythms[0] if len(rhythms) == 1 and not window.spec.internal else None
+    if len(windows) > 1:
+        return "it is over a join, and synopses of joins are not shared by queries"
+    if not isinstance(window, Window):
+        return "something else than columns and selections is between its groups and its window"
+    spec = window.spec
+    if not isinstance(spec, RangeWindow):
+        rows = isinstance(spec, RowsWindow)
+        kind = "counts rows" if rows else "is not by time"
+        return f"its window {kind}, and shared synopses are of sub-windows of time"
+    if groups.lists is not None:
+        return "FREQUENT keeps lists of some groups, and its answer is about all of them"
+    if groups.every_time:
+        return "it puts out every answer, also one that is equal to the last"
+    if len(rhythms) > 1:
+        return "it has a SLIDE and EVERY beside it"
+    if spec.internal:
+        return "its window is INTERNAL"
+    if groups.input is not window:
+        return "its WHERE is asked of tuples in the window, and not before"
+    return rhythms[0]
 
 
 class Source:
@@ -193,23 +234,20 @@ class Source:
         return EVERYTHING if selected is None else normal_form(selected)
 
 
-def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | None:
-    """An aggregate over the stream's columns; None if no synopsis of the rules holds it.
-
-    ARRAYs are no numbers or texts, so their queries run alone.
-    """
+def _aggregate(planned: PlannedAggregate, source: Source) -> Aggregate | str:
+    """An aggregate over the stream's columns; if no synopsis of the rules holds it, the reason."""
     function = FUNCTIONS.get(planned.function)
     argument = None if planned.argument is None else render(source.resolve(planned.argument))
     if planned.distinct and function not in (Function.MIN, Function.MAX):
         if function is not Function.COUNT:
-            return None
+            return f"{planned.function}(DISTINCT ...) needs the different values"
         function = Function.COUNT_DISTINCT
     kind = None if planned.argument is None else planned.argument.type
-    if function is None or (kind is not None and kind.is_nested):
-        return None
     parameter = 0.5 if planned.function == "MEDIAN" else planned.parameter
-    if isinstance(parameter, Joining):
-        return None
+    if function is None or isinstance(parameter, Joining):
+        return f"{planned.function} needs all values"
+    if kind is not None and kind.is_nested:
+        return f"{planned.function} is of values that are no numbers, texts or times"
     return Aggregate(function, argument, parameter, approximate=not planned.exact)
 
 

@@ -44,7 +44,7 @@ from windrow.plan.nodes.sub_window_groups import (
     SharedTop,
     slot_types,
 )
-from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
+from windrow.plan.sharing.periodic_aggregates import TakenApart, find_parts
 from windrow.plan.sharing.saved_group import without_others
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
@@ -160,20 +160,17 @@ def _few_predicates(family: list[Shareable]) -> list[Shareable]:
 
 def shareable(query: QueryDeclaration) -> Shareable | None:
     """The query as a possible member; None if it has to run alone."""
-    found = _judge(query)
+    found = judge(query)
     return found if isinstance(found, Shareable) else None
 
 
-def reason_to_run_alone(query: QueryDeclaration) -> str | None:
-    """Why a periodic aggregate is no member; None if it is one, or no periodic aggregate."""
-    found = _judge(query)
-    return found if isinstance(found, str) else None
-
-
-def _judge(query: QueryDeclaration) -> Shareable | str | None:
-    parts = take_apart(query)
-    if parts is None:
-        return None
+def judge(query: QueryDeclaration) -> Shareable | str | None:
+    """The query as a possible member, or the reason why it is none; None if it has no groups that
+    are answered periodically.
+    """
+    parts = find_parts(query)
+    if not isinstance(parts, TakenApart):
+        return parts
     arguments = _arguments(parts)
     if parts.description.has_one_grain and parts.window % parts.slide:
         return "its ranks are of sub-windows that others do not have: SLIDE does not divide RANGE"
