@@ -208,7 +208,8 @@ class Pipeline:
     def sliding_groups(self) -> dict[str, tuple[SlidingGroupBy, SlidingAggregation]]:
         """The operators that keep summaries of sub-windows, by the names that they are saved by."""
         above = [node for node in _upwards(self.plan) if node.inputs]
-        pairs = enumerate(zip(above, self.operators, strict=False))
+        found = (o.window if isinstance(o, InOrder) else o for o in self.operators)
+        pairs = enumerate(zip(above, found, strict=False))
         return {
             str(number): (node, operator)
             for number, (node, operator) in pairs

@@ -282,7 +282,7 @@ def summaries_or_error(query: str, make: Callable[[], pa.Table] | None) -> Calla
     if make is None:
         raise InputError(
             where="SQL",
-            expected="a query that keeps summaries: a GROUP BY over [RANGE ... SLIDE ...]",
+            expected="a query that keeps summaries: a GROUP BY over a window with SLIDE",
             found=f"{query}{SUMMARIES}",
             remedy="queries that keep tuples have no such table, and on Spark none has one before "
             "the first micro-batch",
@@ -296,7 +296,10 @@ def _tables_of_summaries(catalog: Catalog, streams: Collection[str]) -> list[str
         f"{query.name}{SUMMARIES}"
         for query in catalog.queries
         if any(isinstance(n, StreamScan) and n.name.lower() in streams for n in walk(query.plan))
-        and any(isinstance(n, SlidingGroupBy) for n in walk(use_sub_windows(query.plan)))
+        and any(
+            isinstance(n, SlidingGroupBy) and n.lists is None
+            for n in walk(use_sub_windows(query.plan))
+        )
     ]
 
 
@@ -315,5 +318,5 @@ def _not_held(
         expected=f"a window of tuples that a running query holds: {held or 'there is none'}",
         found=f"{wanted} with {', '.join(names) or 'any column'}",
         remedy="create a query that selects these columns, or ask for less; tables "
-        f"{tables} have the sub-windows of a GROUP BY over [RANGE ... SLIDE ...]",
+        f"{tables} have the sub-windows of a GROUP BY over a window with SLIDE",
     )

@@ -1,7 +1,8 @@
-"""Summaries of sub-windows as a table: what GROUP BY over ``[RANGE T SLIDE s]`` keeps for tuples.
+"""Summaries of sub-windows as a table: what GROUP BY over a window with SLIDE keeps for tuples.
 
 A row is one group in one sub-window (Golab 2006, 2.3.4): the instants that the sub-window lies
-between, how many tuples it had, the keys, and the aggregates of these tuples alone. The sub-window
+between (of ``[ROWS n SLIDE m]`` the numbers of rows, the first of which is 1), how many tuples of
+the group it had, the keys, and the aggregates of these tuples alone. The sub-window
 that is filling is among them. Aggregates that need more than a summary of fixed size (MEDIAN,
 QUANTILE, STRING_AGG, ARRAY_AGG, DISTINCT, APPROXIMATE) are left out.
 
@@ -17,20 +18,22 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns.evaluate import evaluate
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.schema import Type
 from windrow.core.time import Clock
 from windrow.engine.build import operator_for
 from windrow.engine.build_shared import shared_aggregation
 from windrow.operators.aggregates.events import Events
+from windrow.operators.count_windows import InOrder
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.sliding_group_by import SlidingAggregation, Summarised
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.expressions import Column
+from windrow.plan.expressions import Call, Column, Expression
 from windrow.plan.nodes import SharedGroupBy, SlidingGroupBy
 from windrow.plan.nodes.sub_window_groups import GroupMember, SharedAggregate, slot_types
-from windrow.plan.nodes.window_specs import RangeWindow
+from windrow.plan.nodes.window_specs import RowsWindow
 from windrow.plan.sharing.shared_synopses import SharedSynopses, shareable
 
 AFTER, UPTO, ROWS = "sub_window_after", "sub_window_upto", "sub_window_rows"
@@ -38,12 +41,11 @@ AFTER, UPTO, ROWS = "sub_window_after", "sub_window_upto", "sub_window_rows"
 
 def take_summaries(
     node: SlidingGroupBy, operator: SlidingAggregation, clock: Clock
-) -> Callable[[], pa.Table] | None:
-    """What makes the table of the summaries as they are now; None if they are not by time."""
-    spec = node.spec
-    if not isinstance(spec, RangeWindow) or spec.slide is None:
-        return None
-    store, length, slide = operator.summaries.store, spec.length, spec.slide
+) -> Callable[[], pa.Table]:
+    """What makes the table of the summaries as they are now."""
+    store, slide = operator.summaries.store, operator.clock.slide
+    by_rows = isinstance(node.spec, RowsWindow)
+    length, clock = operator.clock.length, Clock.INTEGER if by_rows else clock
     windows, table = store.windows.view.copy(), store.table.view.copy()
     long = operator.summaries.long_values()
     position = np.arange(len(table), dtype=np.int64)
@@ -54,8 +56,7 @@ def take_summaries(
     keys = operator.groups.rows(pairs & (2**32 - 1))
 
     def make() -> pa.Table:
-        fresh, own = operator_for(node), windows[pairs >> 32]
-        assert isinstance(fresh, SlidingAggregation)
+        fresh, own = sliding_operator(node), windows[pairs >> 32]
         left = own[:, LEAVES] - length  # when the last of its tuples came, unless it was before
         after = np.maximum(own[:, COMES], left) - slide
         bounds = [_instants(after, clock), _instants(np.minimum(own[:, COMES], left), clock)]
@@ -64,10 +65,28 @@ def take_summaries(
         rows, values = _values(fresh, table, position, code, len(pairs))
         names = [field.name for field in node.schema]
         kept = [names[operator.width + i] for i in values]
-        columns = [*bounds, rows, *keys, *values.values()]
+        shown = [_shown(node.aggregates[i].argument, found) for i, found in values.items()]
+        columns = [*bounds, rows, *keys, *shown]
         return pa.Table.from_arrays(columns, [AFTER, UPTO, ROWS, *names[: operator.width], *kept])
 
     return make
+
+
+def sliding_operator(node: SlidingGroupBy) -> SlidingAggregation:
+    """A fresh operator that keeps summaries as the one of the node does."""
+    operator = operator_for(node)
+    plain = operator.window if isinstance(operator, InOrder) else operator
+    assert isinstance(plain, SlidingAggregation)
+    return plain
+
+
+def _shown(argument: Expression | None, found: pa.Array) -> pa.Array:
+    """Values as people see them; of those of FIRST and its kin what orders them is left out."""
+    if not isinstance(argument, Call) or argument.function != "sort_pair":
+        return found
+    pair = Column(0, "pair", Type.STRING)
+    rows = pa.RecordBatch.from_arrays([found], ["pair"])
+    return evaluate(Call("pair_value", (pair,), argument.args[1].type), rows)
 
 
 def take_shared_summaries(
@@ -106,7 +125,10 @@ def take_shared_summaries(
     own = [shared.keys.index(shared.parts.source.resolve(key.expression)) for key in groups.keys]
     names = [AFTER, UPTO, ROWS, *(field.name for field in groups.schema)]
     bounds = [_instants(found.ts - s, query.clock), _instants(found.ts, query.clock)]
-    values = slots[len(node.keys) : -1]
+    values = [
+        _shown(aggregate.argument, found)
+        for aggregate, found in zip(member.aggregates, slots[len(node.keys) : -1], strict=True)
+    ]
     arrays = [*bounds, slots[-1], *(slots[place] for place in own), *values]
     return pa.Table.from_arrays(arrays, names)
 

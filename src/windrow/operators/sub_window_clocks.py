@@ -20,7 +20,12 @@ from windrow.operators.state.sub_window_store import DueSummaries
 
 
 class SubWindowClock(Protocol):
-    """What tells the sub-windows of rows."""
+    """What tells the sub-windows of rows: of a window of ``length`` that moves by ``slide``, in
+    ticks or in rows.
+    """
+
+    length: int
+    slide: int
 
     def take(self, delta: Delta, now: int) -> tuple[Delta, Int64s, Int64s]:
         """The rows up to ``now`` that are ever in the window, and when each comes and leaves."""
@@ -75,7 +80,7 @@ class RowClock:
     """``[ROWS count SLIDE slide]``; ``now`` is how many rows have come."""
 
     def __init__(self, count: int, slide: int) -> None:
-        self.count, self.slide = min(count, NEVER_REACHED), min(slide, NEVER_REACHED)
+        self.length, self.slide = min(count, NEVER_REACHED), min(slide, NEVER_REACHED)
         self.now = 0
         self._arrivals = np.empty(0, np.int64)  # of the last rows
 
@@ -84,7 +89,7 @@ class RowClock:
         self.now += len(delta)
         self._arrivals = delta.ts
         comes = (rows // self.slide + 1) * self.slide
-        leaves = ((rows + self.count) // self.slide + 1) * self.slide
+        leaves = ((rows + self.length) // self.slide + 1) * self.slide
         return _seen(delta, comes, leaves)
 
     def translate(self, due: DueSummaries) -> DueSummaries:

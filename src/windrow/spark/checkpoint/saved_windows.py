@@ -23,11 +23,14 @@ from windrow.core.time import BEGINNING, Clock
 from windrow.engine.build import operator_for
 from windrow.engine.live_windows import LiveWindow, Tuples
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.summary_tables import take_shared_summaries, take_summaries
+from windrow.engine.summary_tables import (
+    sliding_operator,
+    take_shared_summaries,
+    take_summaries,
+)
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.operators.base import below
 from windrow.operators.shared_group_by import SharedAggregation
-from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.catalog import QueryDeclaration
@@ -207,12 +210,10 @@ def saved_summaries(
         for name, (node, _) in ({} if plan is None else plan.sliding_groups()).items():
             makers = []
             for bucket in _buckets(stage, state, version, job.number):
-                operator = operator_for(node)
-                assert isinstance(operator, SlidingAggregation)
+                operator = sliding_operator(node)
                 operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
                 makers.append(take_summaries(node, operator, clock))
-            made = [make for make in makers if make is not None]
-            return (lambda made=made: pa.concat_tables([m() for m in made])) if made else None  # type: ignore[misc]
+            return (lambda made=makers: pa.concat_tables([m() for m in made])) if makers else None  # type: ignore[misc]
     return None
 
 
