@@ -33,6 +33,7 @@ from windrow.operators.aggregates.shared_values import (
     LongExtremeValue,
     WindowValue,
 )
+from windrow.operators.aggregates.shared_variances import VarianceValue
 from windrow.operators.aggregates.sum_summaries import (
     PRESENT,
     DoubleSumSummary,
@@ -70,6 +71,8 @@ from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 
 SCANNED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
+READ_FROM = {"AVG": "SUM", "STDDEV": "VAR"}
+"""What is kept for an aggregate, where that is called otherwise."""
 READINGS = (Reading.ESTIMATE, Reading.LOWER, Reading.UPPER)
 """In the order in which sketches say them."""
 
@@ -289,6 +292,9 @@ class _Builder:
         if isinstance(summary, ExtremeSummary):
             return ExtremeValue(summary), summary.width
         assert aggregate.argument is not None
+        if isinstance(summary, VarianceSummary):
+            root = aggregate.function == "STDDEV"
+            return VarianceValue(ARROW[aggregate.argument.type], root), summary.width
         if isinstance(summary, DecimalSumSummary):
             exact = DecimalSum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
             self._sums.append(exact)
@@ -307,7 +313,7 @@ class _Builder:
         contents = summaries_of_synopses(self._node.synopses[store])
         summaries = kept.summaries.aggregates
         extremes = 0
-        wanted = "SUM" if aggregate.function == "AVG" else aggregate.function
+        wanted = READ_FROM.get(aggregate.function, aggregate.function)
         fallback: tuple[int, Summary] | None = None
         for content, (summary, of), at in zip(
             contents, summaries, kept.summaries.places, strict=True

@@ -34,7 +34,8 @@ AGGREGATES = [
     "COUNT(DISTINCT n)", "COUNT(DISTINCT w)", "APPROXIMATE COUNT(DISTINCT n)",
     "APPROXIMATE COUNT(DISTINCT w)", "SUM(d)", "AVG(d)", "MAX(d)", "MIN(e)", "AVG(e)",
     "COUNT(DISTINCT d)", "MEDIAN(d)", "LAST(n)", "FIRST(x)", "MAX_BY(n, w)", "MIN_BY(d, x)",
-    "MIN(n) FILTER (WHERE w <> 'a')",
+    "MIN(n) FILTER (WHERE w <> 'a')", "VAR(n)", "STDDEV(n)", "VAR(x)", "STDDEV(x)", "VAR(k)",
+    "VAR(d)",
 ]
 TEXTS = [
     "MIN(w)", "MAX(w)", "MIN(DISTINCT w)", "FIRST(w)", "LAST(w)", "MIN_BY(w, n)", "MAX_BY(w, x)",

@@ -25,6 +25,7 @@ from windrow.columns.kernels import (
     floats_out,
     grid,
     grid_out,
+    helper,
     int64,
     ints,
     kernel,
@@ -80,6 +81,20 @@ def _fold(rows, values, present, integral, at, table):  # type: ignore[no-untype
             add_product(squares, 2 * inside, size, size, 1)
 
 
+@helper
+def add_summary(part, integral, by, sums, squares):  # type: ignore[no-untyped-def]
+    """Add the two sums of a summary to those of a window, or take them away."""
+    wide = len(squares) - SPECIALS
+    if integral:
+        add_limbs(sums, len(sums) - SPECIALS, 0, part, FIRST, NARROW, by)
+        add_limbs(squares, wide, 0, part, OF_SQUARES, SQUARES, by)
+        return
+    tier = part[TIER]
+    add_tier(sums, part, FIRST, tier, by)
+    if tier != SPECIAL:
+        add_limbs(squares, wide, 2 * first_limb(tier), part, OF_SQUARES, SQUARES, by)
+
+
 @kernel(
     void, ints, grid, boolean, boolean, signs, ints, ints, ints, grid_out, grid_out, floats_out,
 )  # fmt: skip
@@ -90,22 +105,13 @@ def _variances(  # type: ignore[no-untyped-def]
     before, i = len(groups), 0
     total = np.empty(sums.shape[1], np.int64)
     work = np.empty(squares.shape[1] + FRACTION + 2, np.int64)
-    wide = squares.shape[1] - SPECIALS
     for j in range(before + len(last)):
         if j < before:
             row = groups[j]
         else:
             row = code[last[j - before]]
             while i <= last[j - before]:
-                tier, by = parts[i, TIER], np.int64(sign[i])
-                if integral:
-                    add_limbs(sums[row], sums.shape[1] - SPECIALS, 0, parts[i], FIRST, NARROW, by)
-                    add_limbs(squares[row], wide, 0, parts[i], OF_SQUARES, SQUARES, by)
-                else:
-                    add_tier(sums[row], parts[i], FIRST, tier, by)
-                    if tier != SPECIAL:
-                        low = 2 * first_limb(tier)
-                        add_limbs(squares[row], wide, low, parts[i], OF_SQUARES, SQUARES, by)
+                add_summary(parts[i], integral, np.int64(sign[i]), sums[row], squares[row])
                 i += 1
         answer[j] = variance_of(sums[row], squares[row], counts[j], integral, root, total, work)
 

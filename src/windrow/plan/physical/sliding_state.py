@@ -150,7 +150,8 @@ def long_extremes(node: SharedGroupBy) -> list[tuple[str, Expression]]:
 def kept_for_many(node: SharedGroupBy) -> Kept:
     """What is kept for many queries, in the words of EXPLAIN: the most of any predicate."""
     count = max((-(-store.keep // store.s) for store in node.synopses), default=1)
-    kept = [SubWindowKind(count, "summaries by predicate and group")]
+    beside = " and extreme values" if long_extremes(node) else ""
+    kept = [SubWindowKind(count, f"summaries{beside} by predicate and group")]
     contents = {c.function for store in node.synopses for c in store.contents}
     if COUNTERS in contents:
         kept.append(SubWindowKind(count, "counts by predicate, group and value"))
@@ -177,7 +178,9 @@ def kept_in_sub_windows(node: SlidingGroupBy) -> Kept:
         size = node.lists.size
         most = f"at most {size * count:,} counters, and those of the open sub-window"
         return (SubWindowKind(count, f"lists of the {size:,} most frequent groups", most),)
-    kept: list[State] = [SubWindowKind(count, "summaries by group")]
+    long = any(is_long_extreme(a.function, a.argument) for a in node.aggregates)
+    beside = " and extreme values" if long else ""
+    kept: list[State] = [SubWindowKind(count, f"summaries{beside} by group")]
     if any(map(counts_values, node.aggregates)):
         kept.append(SubWindowKind(count, "counts by group and value"))
     if any(map(ranks_values, node.aggregates)):

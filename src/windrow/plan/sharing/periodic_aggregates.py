@@ -71,6 +71,8 @@ FUNCTIONS = {
     "MAX": Function.MAX,
     "MEDIAN": Function.QUANTILE,
     "QUANTILE": Function.QUANTILE,
+    "VAR": Function.VAR,
+    "STDDEV": Function.STDDEV,
 }
 
 

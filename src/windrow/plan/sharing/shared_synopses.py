@@ -52,10 +52,12 @@ from windrow.sharing.rules import (
     PeriodicQuery,
     Predicate,
     SharingPlan,
+    SynopsisShape,
     add_query,
     drop_query,
     plan_queries,
 )
+from windrow.sharing.rules.periodic_query import AND_SQUARES
 
 FEWEST = 2
 """Queries that are worth a common job: even two scan the stream once instead of twice."""
@@ -340,13 +342,7 @@ class _Stores:
                 if self.places[synopsis.number] == place
             ]
             contents = tuple(
-                KeptContent(
-                    KEPT_AS[shape.contents.kept],
-                    self._arguments[shape.contents.argument],
-                    shape.kind,
-                )
-                for _, shape in here
-                if shape.contents.argument is not None
+                self._content(shape) for _, shape in here if shape.contents.argument is not None
             )
             readers = (m.query for number, _ in here for m in self._sharing.readers(number))
             keep = max((reader.window + reader.slide for reader in readers), default=0)
@@ -362,6 +358,12 @@ class _Stores:
                 shape = here[0][1]
                 predicate = self._predicates[shape.predicate]
                 yield PredicateSynopses(predicate, shape.s, contents, keep)
+
+    def _content(self, shape: SynopsisShape) -> KeptContent:
+        kept, argument = KEPT_AS[shape.contents.kept], shape.contents.argument or ""
+        if argument.endswith(AND_SQUARES):
+            kept, argument = "VAR", argument.removesuffix(AND_SQUARES)
+        return KeptContent(kept, self._arguments[argument], shape.kind)
 
     def member(self, member: Shareable) -> GroupMember:
         described = member.description

@@ -2,7 +2,8 @@
 
 Its aggregates say what the intervals of a synopsis must hold to answer it. Golab 2006, 2.3.4 and
 8.3.1: SUM and COUNT are subtractable; MIN and MAX are distributive only; AVG is algebraic, the
-quotient of a SUM and a COUNT; COUNT DISTINCT, MEDIAN, QUANTILE and TOP k are holistic and share
+quotient of a SUM and a COUNT, and so are VAR and STDDEV, from sums of values and of their squares;
+COUNT DISTINCT, MEDIAN, QUANTILE and TOP k are holistic and share
 exact counters of values, or, where an approximation is asked for, sketches.
 """
 
@@ -17,7 +18,7 @@ from windrow.sharing.rules.dnf import EVERYTHING, Predicate
 
 
 class Function(Enum):
-    """The aggregates of 8.2."""
+    """The aggregates of 8.2, and VAR and STDDEV."""
 
     SUM = "SUM"
     COUNT = "COUNT"
@@ -27,6 +28,8 @@ class Function(Enum):
     COUNT_DISTINCT = "COUNT DISTINCT"
     QUANTILE = "QUANTILE"
     TOP = "TOP"
+    VAR = "VAR"
+    STDDEV = "STDDEV"
 
 
 class Kept(Enum):
@@ -40,6 +43,10 @@ class Kept(Enum):
     DISTINCT_SKETCH = "sketches of distinct values"
     QUANTILE_SKETCH = "sketches of quantiles"
     FREQUENT_SKETCH = "sketches of frequent values"
+
+
+AND_SQUARES = " and its squares"
+"""What follows an expression of which there are two sums, and how many values it had."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class Aggregate:
         """The contents from which it is computed."""
         if self.function is Function.AVG:
             return Contents(Kept.SUM, self.argument), Contents(Kept.COUNT, self.argument)
+        if self.function in (Function.VAR, Function.STDDEV):
+            return (Contents(Kept.SUM, f"{self.argument}{AND_SQUARES}"),)
         kept = _SKETCHES.get(self.function) if self.approximate else None
         return (Contents(kept or _KEPT[self.function], self.argument),)
 
