@@ -22,14 +22,22 @@ import pytest
 import windrow
 
 STREAM = (
-    "CREATE STREAM flows (ts BIGINT, src INT, dst INT, protocol INT, port INT, length BIGINT) "
-    "TIMESTAMP BY ts;"
+    "CREATE STREAM flows (ts BIGINT, src INT, dst INT, protocol INT, port INT, length BIGINT, "
+    "host STRING) TIMESTAMP BY ts;"
 )
 GROUPS = ["src", "dst", "src, dst", "protocol", "port", "protocol, port"]
 AGGREGATES = [
     "SUM(length)", "COUNT(*)", "AVG(length)", "MIN(length)", "MAX(length)", "MEDIAN(length)",
-    "QUANTILE(length, 0.75)", "COUNT(DISTINCT length)", "COUNT(DISTINCT port)",
+    "QUANTILE(length, 0.75)", "COUNT(DISTINCT length)", "COUNT(DISTINCT port)", "MIN(host)",
+    "MAX(host)", "FIRST(host)", "LAST(length)", "MIN_BY(host, length)", "MAX_BY(port, host)",
 ]  # fmt: skip
+PAIRS = {
+    "FIRST(host)": "MIN({'by': ts, 'value': host}).value",
+    "LAST(length)": "MAX({'by': ts, 'value': length}).value",
+    "MIN_BY(host, length)": "MIN({'by': length, 'value': host}).value",
+    "MAX_BY(port, host)": "MAX({'by': host, 'value': port}).value",
+}
+"""In DuckDB's words, which say what is the first of several at one instant."""
 PREDICATES = ["", "length > 700", "length <= 700", "protocol < 3", "protocol < 3 AND length > 700"]
 
 
@@ -55,11 +63,12 @@ class Query:
 
     def recompute(self, rows: pa.Table, now: int) -> list[tuple[Any, ...]]:
         """Its answer at the last multiple of its slide, from the tuples of that window."""
-        assert rows.num_columns == 6
+        assert rows.num_columns == 7
         at = now // self.slide * self.slide
         since = at - self.window
         window = f"(SELECT * FROM rows WHERE ts > {since} AND ts <= {at})"
         sql = self.text(window).replace("QUANTILE(", "QUANTILE_CONT(")
+        sql = sql.replace(self.aggregate, PAIRS.get(self.aggregate, self.aggregate))
         return sorted(duckdb.sql(sql).fetchall())
 
 
@@ -88,6 +97,7 @@ def tuples(instants: int, each: int, seed: int = 2) -> pa.Table:
         "protocol": rng.integers(0, 6, count).astype(np.int32),
         "port": rng.integers(0, 5, count).astype(np.int32),
         "length": rng.integers(40, 1_500, count),
+        "host": [f"{'long name of ' * (i % 2)}host {i}" for i in rng.integers(0, 40, count)],
     })  # fmt: skip
 
 
