@@ -358,8 +358,9 @@ class Connection:
         self.close()
 
     def __repr__(self) -> str:
-        streams = len(self._runtime.inputs.monitors)
-        return f"<windrow: {streams} streams, {len(self.queries)} queries>"
+        streams, queries = len(self._runtime.inputs.monitors), len(self.queries)
+        one, other = "stream" if streams == 1 else "streams", "query" if queries == 1 else "queries"
+        return f"<windrow: {streams} {one}, {queries} {other}>"
 
     def _repr_html_(self) -> str:
         """Streams and queries, and how far they have come; nothing is waited for."""
