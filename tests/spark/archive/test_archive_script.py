@@ -109,7 +109,8 @@ def test_a_run_that_is_killed_loses_no_row_and_repeats_none(tmp_path):
 def other_process(directory):
     """The script on Spark in a process that, with all of its own, does not outlive the block."""
     program = (
-        "import sys; from pathlib import Path; from tests.spark.archive import test_archive_script as t;"
+        "import sys; from pathlib import Path;"
+        "from tests.spark.archive import test_archive_script as t;"
         "where = Path(sys.argv[1]);"
         "t.run_on_spark(t.compiled(where, 'found'), where / 'checkpoint')"
     )
