@@ -358,9 +358,8 @@ class Connection:
         self.close()
 
     def __repr__(self) -> str:
-        streams, queries = len(self._runtime.inputs.monitors), len(self.queries)
-        one, other = "stream" if streams == 1 else "streams", "query" if queries == 1 else "queries"
-        return f"<windrow: {streams} {one}, {queries} {other}>"
+        streams = len(self._runtime.inputs.monitors)
+        return f"<windrow connection: streams {streams}, queries {len(self.queries)}>"
 
     def _repr_html_(self) -> str:
         """Streams and queries, and how far they have come; nothing is waited for."""
