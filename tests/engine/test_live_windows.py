@@ -197,7 +197,8 @@ def test_summaries_of_a_window_of_rows_are_of_the_rows_that_they_say() -> None:
         db.execute(f"{STREAMS} CREATE QUERY busy AS SELECT k, {asked} FROM s [ROWS 20 SLIDE 6] "
             "WHERE v > 2 GROUP BY k;"
             "CREATE VIEW other AS ISTREAM(SELECT k, v FROM s [RANGE 5]);"
-            "CREATE QUERY derived AS SELECT k, COUNT(*) AS n FROM other [ROWS 20 SLIDE 6] GROUP BY k;"
+            "CREATE QUERY derived AS SELECT k, COUNT(*) AS n FROM other [ROWS 20 SLIDE 6] "
+            "GROUP BY k;"
             "CREATE QUERY often AS SELECT FREQUENT 2 k, COUNT(*) AS n FROM s [ROWS 20 SLIDE 5] "
             "GROUP BY k;")  # fmt: skip
         push(db, stream)

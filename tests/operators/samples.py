@@ -118,7 +118,8 @@ QUERIES = {
     "slide_group": "SELECT k, COUNT(*), COUNT(x), SUM(a), SUM(x), AVG(a), AVG(x), MIN(a), MAX(x), "
     "VAR(a), STDDEV(x) FROM s [RANGE 8 SECONDS SLIDE 2 SECONDS] GROUP BY k",
     "slide_group_texts": "SELECT k, MIN(n), MAX(n), FIRST(n), LAST(a), MIN_BY(n, x), MAX_BY(x, n), "
-    "SUM(x), MAX(TRY_CAST(x AS DECIMAL(30, 1))) FROM s [RANGE 8 SECONDS SLIDE 3 SECONDS] GROUP BY k",
+    "SUM(x), MAX(TRY_CAST(x AS DECIMAL(30, 1))) FROM s [RANGE 8 SECONDS SLIDE 3 SECONDS] "
+    "GROUP BY k",
     "slide_group_texts_rows": "SELECT k, MIN(n), LAST(n), MAX_BY(n, x) FROM s [ROWS 11 SLIDE 4] "
     "GROUP BY k",
     "slide_group_values": "SELECT n, MIN(n), MAX(n), COUNT(DISTINCT n), SUM(DISTINCT a), "

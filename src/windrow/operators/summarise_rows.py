@@ -273,8 +273,14 @@ class SummaryBundle:
         step = max(AT_ONCE.value // max(groups, len(row), 1), 1)
         return [
             self._merge(
-                GroupSummaries(aggregates), first, own[first : first + step],
-                codes, comes, ts, parts, groups,
+                GroupSummaries(aggregates),
+                first,
+                own[first : first + step],
+                codes,
+                comes,
+                ts,
+                parts,
+                groups,
             )
             for first in range(0, len(own), step)
         ]

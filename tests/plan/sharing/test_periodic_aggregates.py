@@ -89,7 +89,7 @@ def test_every_is_a_period_too_and_having_and_top_come_after() -> None:
         "SELECT src, SUM(bytes) FROM s [ROWS 100] GROUP BY src",
         "SELECT src FROM s [RANGE 100 SLIDE 10]",
         "SELECT SUM(DISTINCT bytes) FROM s [RANGE 100 SLIDE 10]",
-        "SELECT VAR(bytes) FROM s [RANGE 100 SLIDE 10]",
+        "SELECT STRING_AGG(src) FROM s [RANGE 100 SLIDE 10]",
         "SELECT COUNT(*) FROM s [RANGE 9 SLIDE 3] l, s [RANGE 9 SLIDE 3] r WHERE l.src = r.src",
         "SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM s [RANGE 100 SLIDE 10] GROUP BY src) AS c",
     ],

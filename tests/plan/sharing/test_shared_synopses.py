@@ -29,17 +29,55 @@ STREAM = """CREATE STREAM s (
     ts BIGINT, k INT, w STRING, n BIGINT, x DOUBLE, d DECIMAL(30, 2), e DECIMAL(9, 2), b BOOLEAN
 );"""
 AGGREGATES = [
-    "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(n)", "SUM(x)", "AVG(x)", "MAX(x)",
-    "MIN(x)", "SUM(n + k)", "MAX(k)", "MEDIAN(n)", "QUANTILE(n, 0.9)", "MEDIAN(x)",
-    "COUNT(DISTINCT n)", "COUNT(DISTINCT w)", "APPROXIMATE COUNT(DISTINCT n)",
-    "APPROXIMATE COUNT(DISTINCT w)", "SUM(d)", "AVG(d)", "MAX(d)", "MIN(e)", "AVG(e)",
-    "COUNT(DISTINCT d)", "MEDIAN(d)", "LAST(n)", "FIRST(x)", "MAX_BY(n, w)", "MIN_BY(d, x)",
-    "MIN(n) FILTER (WHERE w <> 'a')", "VAR(n)", "STDDEV(n)", "VAR(x)", "STDDEV(x)", "VAR(k)",
+    "COUNT(*)",
+    "COUNT(n)",
+    "SUM(n)",
+    "AVG(n)",
+    "MIN(n)",
+    "MAX(n)",
+    "SUM(x)",
+    "AVG(x)",
+    "MAX(x)",
+    "MIN(x)",
+    "SUM(n + k)",
+    "MAX(k)",
+    "MEDIAN(n)",
+    "QUANTILE(n, 0.9)",
+    "MEDIAN(x)",
+    "COUNT(DISTINCT n)",
+    "COUNT(DISTINCT w)",
+    "APPROXIMATE COUNT(DISTINCT n)",
+    "APPROXIMATE COUNT(DISTINCT w)",
+    "SUM(d)",
+    "AVG(d)",
+    "MAX(d)",
+    "MIN(e)",
+    "AVG(e)",
+    "COUNT(DISTINCT d)",
+    "MEDIAN(d)",
+    "LAST(n)",
+    "FIRST(x)",
+    "MAX_BY(n, w)",
+    "MIN_BY(d, x)",
+    "MIN(n) FILTER (WHERE w <> 'a')",
+    "VAR(n)",
+    "STDDEV(n)",
+    "VAR(x)",
+    "STDDEV(x)",
+    "VAR(k)",
     "VAR(d)",
 ]
 TEXTS = [
-    "MIN(w)", "MAX(w)", "MIN(DISTINCT w)", "FIRST(w)", "LAST(w)", "MIN_BY(w, n)", "MAX_BY(w, x)",
-    "MAX(w || w)", "MAX(w) FILTER (WHERE n > 0)", "MAX_BY(w, b)",
+    "MIN(w)",
+    "MAX(w)",
+    "MIN(DISTINCT w)",
+    "FIRST(w)",
+    "LAST(w)",
+    "MIN_BY(w, n)",
+    "MAX_BY(w, x)",
+    "MAX(w || w)",
+    "MAX(w) FILTER (WHERE n > 0)",
+    "MAX_BY(w, b)",
 ]
 OTHERS = ["MIN(b)", "MAX(b)", "FIRST(b)"]  # fmt: skip
 PREDICATES = [
@@ -364,8 +402,8 @@ WHY_ALONE = {
     f"SELECT k, STRING_AGG(w) AS a {OVER} GROUP BY k": "STRING_AGG needs all values",
     f"SELECT k, SUM(DISTINCT n) AS a {OVER} GROUP BY k": "SUM(DISTINCT ...) needs the different "
     "values",
-    "SELECT k, SUM(n) AS a FROM s [ROWS 9 SLIDE 3] GROUP BY k": "its window counts rows, and shared "
-    "synopses are of sub-windows of time",
+    "SELECT k, SUM(n) AS a FROM s [ROWS 9 SLIDE 3] GROUP BY k": "its window counts rows, and "
+    "shared synopses are of sub-windows of time",
     "SELECT k, SUM(n) AS a FROM s [ROWS 9] GROUP BY k EVERY 3 SECONDS": "its window counts rows, "
     "and shared synopses are of sub-windows of time",
     f"SELECT FREQUENT 2 k, COUNT(*) AS a {OVER} GROUP BY k": "FREQUENT keeps lists of some groups, "

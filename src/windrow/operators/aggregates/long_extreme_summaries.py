@@ -27,7 +27,6 @@ from windrow.columns.byte_forms import byte_parts
 from windrow.columns.byte_order import Ties, comes_first, leading_keys, precedes, ties_type
 from windrow.columns.growable import fresh, grow
 from windrow.columns.kernels import (
-    boolean,
     flags,
     flags_out,
     grid,
