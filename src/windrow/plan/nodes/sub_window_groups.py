@@ -71,8 +71,8 @@ BY_VALUE = frozenset({COUNTERS, RANKS, SKETCHES})
 @dataclass(frozen=True)
 class KeptContent:
     """What an interval keeps of ``argument``: ``COUNT``, ``SUM``, ``MIN`` or ``MAX`` of it, ``VAR``
-    (its sum and that of its squares), or ``COUNTERS``, how often each value occurs, or in their place values at known ``RANKS`` or a
-    sketch of the set of values (``SKETCHES``).
+    (its sum and that of its squares), or ``COUNTERS``, how often each value occurs, or in their
+    place values at known ``RANKS`` or a sketch of the set of values (``SKETCHES``).
 
     Every interval knows how many tuples it is of, so ``COUNT(*)`` is not listed.
     """
