@@ -45,6 +45,8 @@ from windrow.plan.expressions import Expression
 
 LongExtreme = tuple[bool, int]
 """The greatest (True) or the least of an argument, by number."""
+Beside = int | LongExtreme
+"""What has a column behind the summaries: an argument whose values are counted, or an extreme."""
 Groups = Callable[[pa.RecordBatch], npt.NDArray[np.bool_]]
 """Says of groups, given as rows of their keys, which it wants."""
 
@@ -188,12 +190,12 @@ class SummariseForMany:
         keys: Sequence[pa.Array],
         last: Int64s,
         table: Int64s,
-        values: Mapping[int | LongExtreme, pa.Array] = MappingProxyType({}),
+        values: Mapping[Beside, pa.Array] = MappingProxyType({}),
     ) -> Delta:
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         zeros = pa.array(np.zeros(len(table), np.int64))
         columns += [zeros] * (self._behind - len(self.keys) - 1 - len(columns))
-        others = (*self.counted, *self.long)
+        others: tuple[Beside, ...] = (*self.counted, *self.long)
         for other, kind in zip(others, self.schema.types[self._behind :], strict=True):
             columns.append(values[other] if other in values else pa.nulls(len(table), kind))
         rows = batch_of([*keys, pa.array(which), *columns], self.schema, len(table))
@@ -221,7 +223,7 @@ class StoreSummaries:
     group: Int64s
     last: Int64s
     table: Int64s
-    long: Mapping[LongExtreme, pa.Array]
+    long: Mapping[Beside, pa.Array]
 
 
 class SummaryBundle:
@@ -309,7 +311,7 @@ class SummaryBundle:
         for number, columns in enumerate(self._layouts):
             mine = np.flatnonzero(layouts == number)
             table[mine, : len(columns)] = whole[np.ix_(mine, columns)]
-        long = dict[LongExtreme, pa.Array]()
+        long = dict[Beside, pa.Array]()
         for (summary, argument, _), values in zip(merged.long, found, strict=True):
             extreme = (summary.largest, argument)
             has = np.array([extreme in own for own in self._extremes], np.bool_)[layouts]

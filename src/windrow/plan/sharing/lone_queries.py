@@ -20,10 +20,11 @@ def reason_to_run_alone(query: QueryDeclaration, beside: Iterable[QueryDeclarati
     own = judge(query)
     if own is None:
         return None
-    others = (found for other in beside if other.name != query.name if (found := judge(other)))
+    others = (judge(other) for other in beside if other.name != query.name)
+    periodic = (other for other in others if other is not None)
     if isinstance(own, str):
-        return own if any(others) else None
-    found = list(others)
+        return own if any(periodic) else None
+    found = list(periodic)
     here = [m for m in found if isinstance(m, Shareable) and m.scan == own.scan]
     by = ", ".join(render(key, own.scan.schema) for key in own.keys)
     if not here:
