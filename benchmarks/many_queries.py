@@ -201,15 +201,11 @@ def ours(directory: Path, count: int, plan: Plan) -> Iterator[Step]:
 
 @contextmanager
 def rival(directory: Path, way: str, count: int, plan: Plan) -> Iterator[Step]:
-    from benchmarks.many_queries_rivals import frames  # noqa: PLC0415 - starts Java
+    from benchmarks.many_queries_rivals import start  # noqa: PLC0415 - starts Java
     from benchmarks.spark_rival import rival_session  # noqa: PLC0415
 
     with rival_session() as session:
-        running = []
-        for number, frame in enumerate(frames(session, directory / "in", way, queries(count))):
-            writer = frame.writeStream.outputMode("append").format("noop")
-            place = directory / "checkpoint" / str(number)
-            running.append(writer.option("checkpointLocation", str(place)).start())
+        running = start(session, directory, way, queries(count), to_the_end=False)
 
         def step(number: int) -> None:
             drop(directory / "in", number, plan.rows)
@@ -263,8 +259,11 @@ def check(sample: Sample) -> dict[str, float]:
     compared = 0
     for way in sample.ways:
         some = asked[: sample.apart] if way == "apart" else asked
+        place = directory / way
+        place.mkdir()
+        (place / "in").symlink_to(directory / "in")
         with rival_session() as session:
-            theirs = answers(session, directory, way, some)
+            theirs = answers(session, place, way, some)
         if {key[0] for key in theirs} != {query.name for query in some}:
             raise AssertionError(f"{way}: not every query has answered")
         for key, value in theirs.items():

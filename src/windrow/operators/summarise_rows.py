@@ -139,7 +139,8 @@ class SummariseForMany:
 
     @cached_property
     def _bundles(self) -> list[SummaryBundle]:
-        return bundles_of(self.stores(), self._behind - len(self.keys) - 1)
+        stores = dict(enumerate(self.stores()))
+        return bundles_of(stores, self._behind - len(self.keys) - 1)
 
     @property
     def _behind(self) -> int:
@@ -287,10 +288,10 @@ class SummaryBundle:
         return StoreSummaries(self._numbers[store], group, latest, table)
 
 
-def bundles_of(stores: Sequence[PredicateStore], width: int) -> list[SummaryBundle]:
+def bundles_of(stores: Mapping[int, PredicateStore], width: int) -> list[SummaryBundle]:
     """Stores by the length of their sub-windows, and by what tells summaries of a group apart."""
     found: dict[object, dict[int, PredicateStore]] = {}
-    for number, store in enumerate(stores):
+    for number, store in stores.items():
         tiers = {_content(*each) for each in store.summaries.aggregates if _has_tiers(each[0])}
         found.setdefault((store.s, frozenset(tiers)), {})[number] = store
     return [SummaryBundle(same, width) for same in found.values()]
