@@ -225,13 +225,13 @@ def predicates_together(
 
 
 def _likeness(number: int, synopses: PredicateSynopses) -> object:
-    """Equal for predicates that may share a store. Sub-windows are kept up to twice as long then as
-    one of them needs. Sums of doubles tell summaries of a group apart."""
+    """Equal for predicates that may share a store. Sub-windows are kept up to four times as long
+    then as one of them needs. Sums of doubles tell summaries of a group apart."""
     contents = synopses.contents
     if any(c.function in plan.BY_VALUE or c.argument.type is Type.STRING for c in contents):
         return number
     doubles = {c.argument for c in contents if c.function == "SUM" and c.argument.type.is_floating}
-    return synopses.s, (synopses.keep // synopses.s).bit_length(), frozenset(doubles)
+    return synopses.s, (synopses.keep // synopses.s).bit_length() // 2, frozenset(doubles)
 
 
 def _counted_places(node: SharedGroupBy) -> list[int]:

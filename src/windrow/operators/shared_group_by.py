@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
-from windrow.columns.evaluate import SelectionMasks, evaluate
+from windrow.columns.evaluate import evaluate
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
@@ -39,6 +39,7 @@ from windrow.operators.aggregates.replaced_rows import FormRows
 from windrow.operators.aggregates.shared_reads import Executions, Probe, TouchedRows
 from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below
+from windrow.operators.row_selections import RowSelections
 from windrow.operators.state.predicate_store import COUNTERS
 from windrow.operators.state.store_arrangement import Arrangement, Together
 from windrow.operators.state.touched_groups import Touched
@@ -71,7 +72,7 @@ class SharedAggregation:
     ) -> None:
         self.counted = tuple(counted)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
-        self._masks = SelectionMasks(predicates)
+        self._selections = RowSelections(predicates)
         self.probes, self.schema, self.kept, self.merges = tuple(probes), schema, kept, merges
         self.schedule, self._scheduled = schedule, tuple(scheduled)
         self.pace = Pace()
@@ -133,20 +134,20 @@ class SharedAggregation:
         keys = [evaluate(key, delta.rows) for key in self.keys]
         codes = self.groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        masks = self._masks.evaluate(delta.rows)
+        selected = self._selections.select(delta.rows)
         for bundle in self.arranged.folding:
-            parts = bundle.summarise(codes, delta.ts, values, masks, len(self.groups))
+            parts = bundle.summarise(codes, delta.ts, values, selected, len(self.groups))
             columns = zip(*((p.last, p.store, p.group, p.table) for p in parts), strict=True)
             last, number, group, table = map(np.concatenate, columns)
             order = np.argsort(last, kind="stable")
             self.arranged.take_in(number[order], group[order], last[order], table[order])
         for number in np.flatnonzero(self.arranged.is_alone):
-            predicate, wanted = self.predicates[number], masks[number]
+            predicate = self.predicates[number]
             store = self.stores[self.arranged.store_of[number]]
             if predicate is None:
                 store.fold(codes, delta.ts, values)
                 continue
-            rows = np.flatnonzero(wanted)
+            rows = np.flatnonzero(selected.of(number))
             if len(rows):
                 chosen = pa.array(rows)
                 store.fold(codes[rows], delta.ts[rows], [v.take(chosen) for v in values])

@@ -28,13 +28,14 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import SelectionMasks, evaluate
+from windrow.columns.evaluate import evaluate
 from windrow.columns.interner import Interner, IntTable
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.value_counts import ValueCounts
+from windrow.operators.row_selections import RowSelections, SelectedRows, Wanted
 from windrow.operators.sliding_group_by import Slot, Summarised
 from windrow.operators.snap import round_up
 from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
@@ -108,7 +109,7 @@ class SummariseForMany:
     ) -> None:
         self.keys, self.arguments = tuple(keys), tuple(arguments)
         self.counted, self.stores, self.schema = tuple(counted), stores, schema
-        self._masks = SelectionMasks(predicates)
+        self._selections = RowSelections(predicates)
 
     def summarise(self, delta: Delta, mine: Groups | None = None) -> Delta:
         """The summaries of rows that stand in any order, of ``mine`` only; in the order of time.
@@ -122,19 +123,19 @@ class SummariseForMany:
         groups = Interner([key.type for key in keys])
         codes = groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        wanted = self._masks.evaluate(delta.rows)
+        selected = self._selections.select(delta.rows)
         ts = delta.ts
         if mine is not None:
             rows = np.flatnonzero(_groups_among(groups, mine)[codes])
-            codes, ts, wanted = codes[rows], ts[rows], wanted[:, rows]
+            codes, ts, selected = codes[rows], ts[rows], selected.take(rows)
             values = [value.take(pa.array(rows)) for value in values]
         parts = [
             self._rows(part.store, groups.rows(part.group), part.last, part.table)
             for bundle in self._bundles
-            for part in bundle.summarise(codes, ts, values, wanted, len(groups))
+            for part in bundle.summarise(codes, ts, values, selected, len(groups))
         ]
         if self.counted:
-            parts += self._counters(codes, ts, values, wanted, groups)
+            parts += self._counters(codes, ts, values, selected, groups)
         return concat(parts, self.schema)
 
     @cached_property
@@ -152,13 +153,13 @@ class SummariseForMany:
         codes: Int64s,
         ts: Int64s,
         values: Sequence[pa.Array],
-        wanted: Wanted,
+        selected: SelectedRows,
         groups: Interner,
     ) -> Iterator[Delta]:
         """The counters of each store that has some."""
         stores = self.stores()
         for number, store in enumerate(stores):
-            rows = np.flatnonzero(wanted[number]) if store.by_value else ()
+            rows = np.flatnonzero(selected.of(number)) if store.by_value else ()
             if not len(rows):
                 continue
             own = [value.take(pa.array(rows)) for value in values]
@@ -199,8 +200,6 @@ def _groups_among(groups: Interner, mine: Groups) -> npt.NDArray[np.bool_]:
 
 AT_ONCE = Threshold(1 << 20, least=1)
 """Summaries that are merged at a time, unless one store has more: stores times groups or kinds."""
-Wanted = npt.NDArray[np.bool_]
-"""Which rows stores want, by store."""
 
 
 @dataclass(frozen=True)
@@ -241,20 +240,20 @@ class SummaryBundle:
         codes: Int64s,
         ts: Int64s,
         arguments: Sequence[pa.Array],
-        wanted: Wanted,
+        selected: SelectedRows,
         groups: int,
     ) -> list[StoreSummaries]:
-        """What the stores make of rows, in the order of time; ``wanted`` has a line for each store
-        that there is, codes are below ``groups``."""
-        own = wanted[self._numbers]
-        comes, kinds = round_up(ts, self._s), _kinds(own)
+        """What the stores make of rows, in the order of time, which are ``selected`` for each store
+        that there is; codes are below ``groups``."""
+        own, combinations = selected.wanted[self._numbers], selected.combinations
+        comes, kinds = round_up(ts, self._s), _kinds(own)[combinations]
         folded = GroupSummaries(self._aggregates)
         cells = IntTable().codes((kinds << 32) | codes)
         positions = folded.fold(cells, comes, comes, arguments)
         parts = folded.store.table.view
         row = np.empty(len(parts), np.int64)
         row[positions] = np.arange(len(codes))  # the last one of each summary wins
-        own, codes, comes, ts = own[:, row], codes[row], comes[row], ts[row]
+        own, codes, comes, ts = own[:, combinations[row]], codes[row], comes[row], ts[row]
         step = max(AT_ONCE.value // max(groups, len(row), 1), 1)
         return [
             self._merge(first, own[first : first + step], codes, comes, ts, parts, groups)
@@ -307,7 +306,7 @@ def _content(summary: Summary, argument: int) -> tuple[type[Summary], bool, int]
 
 
 def _kinds(wanted: Wanted) -> Int64s:
-    """A number for each row, the same for rows that the same stores want."""
+    """A number for each combination of values, the same for those that the same stores want."""
     stores, rows = wanted.shape
     packed = np.packbits(wanted, axis=0)
     words = np.zeros((rows, -(-stores // 64) * 8), np.uint8)
