@@ -185,7 +185,8 @@ def ours(directory: Path, count: int, plan: Plan) -> Iterator[Step]:
         drop(directory / "in", number, plan.rows)
         until = time.perf_counter() + LONGEST
         while waiting:
-            if time.perf_counter() > until or any(p.failure for p in running):
+            # Whether it has failed is not asked before: the virtual machine would have to answer.
+            if time.perf_counter() > until:
                 raise TimeoutError(str([str(p.failure)[:500] for p in running]))
             time.sleep(POLL)
             while waiting and commit_names(waiting[-1][0]) != waiting[-1][1]:
