@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
+from windrow.engine.shared_stores import (
+    StoreLayout,
+    content_of,
+    count_values,
+    predicates_together,
+    store_of,
+)
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
-from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
-from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
+from windrow.operators.aggregates.rank_summaries import RankValue
 from windrow.operators.aggregates.shared_reads import (
     Form,
     Probe,
@@ -34,24 +37,18 @@ from windrow.operators.aggregates.shared_values import (
 from windrow.operators.aggregates.sum_summaries import (
     PRESENT,
     DoubleSumSummary,
-    IntegerSumSummary,
 )
-from windrow.operators.aggregates.summaries import CountSummary, Summary
-from windrow.operators.aggregates.value_counts import ValueCounts
-from windrow.operators.aggregates.variance_summaries import VarianceSummary
+from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
-from windrow.operators.state.predicate_store import CellsByValue, PredicateStore
 from windrow.operators.state.store_arrangement import Arrangement, Together
 from windrow.operators.summarise_rows import SummariseForMany, SummaryBundle, bundles_of
 from windrow.operators.top_k import FirstK
-from windrow.plan.expressions import Column, Expression
+from windrow.plan.expressions import Column
 from windrow.plan.nodes import Reading
 from windrow.plan.nodes import sub_window_groups as plan
 from windrow.plan.nodes.sub_window_groups import (
     GroupMember,
-    KeptContent,
-    PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
     SharedTop,
@@ -64,7 +61,6 @@ from windrow.plan.physical.sliding_state import (
     summaries_of_synopses,
 )
 from windrow.sharing.rules.periodic_query import Function
-from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 
 SCANNED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
@@ -82,7 +78,7 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
     predicates = [store.predicate for store in node.synopses]
     return SummariseForMany(
         [k.expression for k in node.keys], node.arguments, predicates,
-        lambda: [_store([s], node.arguments, _count_values) for s in node.synopses],
+        lambda: [store_of([s], node.arguments, count_values) for s in node.synopses],
         _counted_places(node),
         arrow_schema(schema_of_summaries(node)),
     )  # fmt: skip
@@ -99,139 +95,10 @@ def shared_top(node: SharedTop, schema: pa.Schema, scan: bool) -> FirstOfMembers
     return FirstOfMembers(schema, tops, fronts, (kind,))
 
 
-def summary_for(function: str, kind: pa.DataType) -> Summary | None:
-    """What is kept of the values of one sub-window and group."""
-    match function:
-        case "COUNT":
-            return CountSummary()
-        case "SUM" | "AVG" if pa.types.is_floating(kind):
-            return DoubleSumSummary(kind, mean=function == "AVG")
-        case "SUM" | "AVG" if pa.types.is_decimal(kind):
-            return DecimalSumSummary(kind, mean=function == "AVG")
-        case "SUM" | "AVG":
-            return IntegerSumSummary(kind, mean=function == "AVG")
-        case "MIN" | "MAX":
-            return ExtremeSummary(kind, largest=function == "MAX")
-        case "VAR" | "STDDEV":
-            return VarianceSummary(kind, root=function == "STDDEV")
-    return None
-
-
 def _shows_all(member: GroupMember, node: SharedGroupBy) -> bool:
     shown = {column.index for column in member.columns if isinstance(column, Column)}
     aggregates = range(len(node.keys), len(node.keys) + len(member.aggregates))
     return member.having is None and shown.issuperset(aggregates)
-
-
-def _count_values(content: KeptContent) -> CellsByValue:
-    return ValueCounts(ARROW[content.argument.type], [])
-
-
-def _keep_values(content: KeptContent) -> CellsByValue:
-    """What is kept by value where queries are answered."""
-    match content.function:
-        case plan.SKETCHES:
-            from windrow.operators.aggregates.sketch_cells import SketchCells  # noqa: PLC0415
-
-            return SketchCells()
-        case plan.RANKS:
-            return RankSummaries(ARROW[content.argument.type], [])
-    return _count_values(content)
-
-
-def _store(
-    several: Sequence[PredicateSynopses],
-    arguments: tuple[Expression, ...],
-    keep: Callable[[KeptContent], CellsByValue] = _keep_values,
-) -> PredicateStore:
-    """The store of one predicate, or of several."""
-    layout = StoreLayout(several, arguments)
-    by_value = {
-        (c.function, arguments.index(c.argument)): keep(c)
-        for c in several[0].contents
-        if c.function in plan.BY_VALUE
-    }
-    longest = max(synopses.keep for synopses in several)
-    return PredicateStore(
-        several[0].s, longest, layout.sums, layout.extremes, list(layout.synopses), by_value,
-        several=len(several) > 1,
-    )  # fmt: skip
-
-
-class StoreLayout:
-    """Which summaries a store has, by what they are of, and which synopses over extremes."""
-
-    def __init__(
-        self, several: Sequence[PredicateSynopses], arguments: tuple[Expression, ...]
-    ) -> None:
-        kept: dict[Content, Summary] = {}
-        for content in (c for synopses in several for c in summaries_of_synopses(synopses)):
-            if content_of(content) not in kept:
-                summary = summary_for(content.function, ARROW[content.argument.type])
-                assert summary is not None
-                kept[content_of(content)] = summary
-        order = sorted(kept, key=lambda content: content[0] in EXTREMES)
-        self.summaries = {content: kept[content] for content in order}
-        pairs = [(content, (kept[content], arguments.index(content[1]))) for content in order]
-        self.sums = [pair for (function, _), pair in pairs if function not in EXTREMES]
-        self.extremes = [pair for (function, _), pair in pairs if function in EXTREMES]
-        self._numbers = [content for content in order if content[0] in EXTREMES]
-        self.synopses: dict[tuple[int, bool], int] = {}
-        """The extreme and whether it is scanned: the number of the synopsis."""
-        for content in (c for synopses in several for c in summaries_of_synopses(synopses)):
-            if content.function in EXTREMES:
-                self.synopses.setdefault(self.synopsis(content), len(self.synopses))
-
-    def synopsis(self, content: KeptContent) -> tuple[int, bool]:
-        """The number of an extreme, and whether it is scanned."""
-        return self._numbers.index(content_of(content)), content.kind is SynopsisKind.BASIC
-
-    def columns(self, several: Sequence[PredicateSynopses]) -> Int64s:
-        """For each predicate, which integers of its summaries are those of the store's; -1: none
-        is."""
-        firsts, width = {}, 1
-        for content, summary in self.summaries.items():
-            firsts[content] = width
-            width += summary.width
-        found = np.full((len(several), width), -1, np.int64)
-        found[:, 0] = 0
-        for line, synopses in zip(found, several, strict=True):
-            at = 1
-            for content in map(content_of, summaries_of_synopses(synopses)):
-                size = self.summaries[content].width
-                line[firsts[content] : firsts[content] + size] = np.arange(at, at + size)
-                at += size
-        return found
-
-
-Content = tuple[str, Expression]
-"""What a summary is of: a function and its argument."""
-
-
-def content_of(content: KeptContent) -> Content:
-    return content.function, content.argument
-
-
-def predicates_together(
-    synopses: Sequence[PredicateSynopses], known: Together = ()
-) -> Together:
-    """Which predicates share a store; those that do already, still do."""
-    placed = {number for numbers in known for number in numbers}
-    found: dict[object, list[int]] = {}
-    for number, each in enumerate(synopses):
-        if number not in placed:
-            found.setdefault(_likeness(number, each), []).append(number)
-    return (*known, *map(tuple, found.values()))
-
-
-def _likeness(number: int, synopses: PredicateSynopses) -> object:
-    """Equal for predicates that may share a store. Sub-windows are kept up to four times as long
-    then as one of them needs. Sums of doubles tell summaries of a group apart."""
-    contents = synopses.contents
-    if any(c.function in plan.BY_VALUE or c.argument.type is Type.STRING for c in contents):
-        return number
-    doubles = {c.argument for c in contents if c.function == "SUM" and c.argument.type.is_floating}
-    return synopses.s, (synopses.keep // synopses.s).bit_length() // 2, frozenset(doubles)
 
 
 def _counted_places(node: SharedGroupBy) -> list[int]:
@@ -299,7 +166,7 @@ class _Builder:
             reads.add(number, member, node.slots[number], probe)
         several = [[node.synopses[n] for n in numbers] for numbers in together]
         return Arrangement(
-            together, tuple(_store(each, node.arguments) for each in several),
+            together, tuple(store_of(each, node.arguments) for each in several),
             tuple(StoreLayout(each, node.arguments).columns(each) for each in several),
             tuple(reads.sources), tuple(reads.forms.values()), tuple(reads.sums),
             () if node.merges else tuple(self._folding(together)),
@@ -309,7 +176,7 @@ class _Builder:
         """What summarises rows for predicates that share a store."""
         node = self._node
         own = {
-            number: _store([node.synopses[number]], node.arguments)
+            number: store_of([node.synopses[number]], node.arguments)
             for numbers in together
             for number in (numbers if len(numbers) > 1 else ())
         }
@@ -329,12 +196,6 @@ class _Reads:
         }
         several = [[node.synopses[n] for n in numbers] for numbers in together]
         self._layouts = [StoreLayout(each, node.arguments) for each in several]
-        self._places = [
-            dict(zip(layout.summaries, store.summaries.places, strict=True))
-            for layout, store in zip(
-                self._layouts, (_store(each, node.arguments) for each in several), strict=True
-            )
-        ]
         self._numbered: dict[object, int] = {}
         self.sources: list[Source] = []
         self._read: dict[object, int] = {}
@@ -424,13 +285,13 @@ class _Reads:
         if aggregate.argument is None or aggregate.function in SCANNED:
             return 0, None
         store = self._homes[predicate][0]
-        layout, places = self._layouts[store], self._places[store]
+        layout = self._layouts[store]
         wanted = "SUM" if aggregate.function == "AVG" else aggregate.function
         fallback: tuple[int, Summary] | None = None
         for content in summaries_of_synopses(self._node.synopses[predicate]):
             if content.argument != aggregate.argument:
                 continue
-            summary, at = layout.summaries[content_of(content)], places[content_of(content)]
+            summary, at = layout.summaries[content_of(content)], layout.places[content_of(content)]
             if content.function == wanted:
                 extreme = wanted in EXTREMES
                 return (layout.synopses[layout.synopsis(content)] if extreme else at), summary

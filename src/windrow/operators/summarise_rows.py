@@ -291,12 +291,13 @@ def bundles_of(stores: Mapping[int, PredicateStore], width: int) -> list[Summary
     """Stores by the length of their sub-windows, and by what tells summaries of a group apart."""
     found: dict[object, dict[int, PredicateStore]] = {}
     for number, store in stores.items():
-        tiers = {_content(*each) for each in store.summaries.aggregates if _has_tiers(each[0])}
+        tiers = {_content(*each) for each in store.summaries.aggregates if has_tiers(each[0])}
         found.setdefault((store.s, frozenset(tiers)), {})[number] = store
     return [SummaryBundle(same, width) for same in found.values()]
 
 
-def _has_tiers(summary: Summary) -> bool:
+def has_tiers(summary: Summary) -> bool:
+    """Whether a group has several summaries of a sub-window for it."""
     return summary.tiers(pa.array([], pa.float64())) is not None
 
 

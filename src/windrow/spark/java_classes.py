@@ -18,6 +18,7 @@ from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 
 from windrow.core.errors import InputError
+
 SHARED = "org.apache.spark.util.MutableURLClassLoader"
 """The loader that Spark starts a driver with; threads and sessions have it in common."""
 _providing = threading.Lock()

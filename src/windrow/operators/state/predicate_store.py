@@ -42,7 +42,6 @@ from windrow.synopses.grouped_synopses import (
     RunningColumns,
 )
 
-
 COUNTERS = 1 << 32
 """What raises the number of a store in what is sent to it, if that are counters."""
 VALUES = "values"

@@ -46,7 +46,8 @@ def find_touched(  # type: ignore[no-untyped-def]  # noqa: PLR0912
     from ``first`` on or, if that is 0, the ``instants`` from ``offsets[p]`` to ``offsets[p + 1]``.
     ``firsts`` has the place of the first cell of each sub-window, and then how many there are.
     Of cells of several predicates, which are by ``places`` in each sub-window, those are looked at
-    that are of the one that is ``wanted``; if there are no places, all are of one. How many were found is returned; if that is more than ``room``, nothing was written beyond it.
+    that are of the one that is ``wanted``; if there are no places, all are of one. How many were
+    found is returned; if that is more than ``room``, nothing was written beyond it.
     """
     found, stamp = 0, 0
     for p in range(len(windows)):

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +46,6 @@ from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
-from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.spark.active_session import active
 from windrow.spark.archive.options import (
