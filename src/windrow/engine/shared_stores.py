@@ -97,9 +97,9 @@ class StoreLayout:
         self.places: dict[Content, int] = {}
         """The first column of each summary; before them is how many tuples it is of."""
         self.width = 1
-        for content in order:
-            self.places[content] = self.width
-            self.width += kept[content].width
+        for own in order:
+            self.places[own] = self.width
+            self.width += kept[own].width
         pairs = [(content, (kept[content], arguments.index(content[1]))) for content in order]
         self.sums = [pair for (function, _), pair in pairs if function not in EXTREMES]
         self.extremes = [pair for (function, _), pair in pairs if function in EXTREMES]
@@ -121,9 +121,8 @@ class StoreLayout:
         found[:, 0] = 0
         for line, synopses in zip(found, several, strict=True):
             at = 1
-            for content in map(content_of, summaries_of_synopses(synopses)):
-                size = self.summaries[content].width
-                first = self.places[content]
+            for own in map(content_of, summaries_of_synopses(synopses)):
+                size, first = self.summaries[own].width, self.places[own]
                 line[first : first + size] = np.arange(at, at + size)
                 at += size
         return found

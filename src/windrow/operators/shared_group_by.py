@@ -138,10 +138,10 @@ class SharedAggregation:
         for bundle in self.arranged.folding:
             parts = bundle.summarise(codes, delta.ts, values, selected, len(self.groups))
             columns = zip(*((p.last, p.store, p.group, p.table) for p in parts), strict=True)
-            last, number, group, table = map(np.concatenate, columns)
+            last, of, group, table = map(np.concatenate, columns)
             order = np.argsort(last, kind="stable")
-            self.arranged.take_in(number[order], group[order], last[order], table[order])
-        for number in np.flatnonzero(self.arranged.is_alone):
+            self.arranged.take_in(of[order], group[order], last[order], table[order])
+        for number in np.flatnonzero(self.arranged.is_alone).tolist():
             predicate = self.predicates[number]
             store = self.stores[self.arranged.store_of[number]]
             if predicate is None:
@@ -161,8 +161,8 @@ class SharedAggregation:
         if not alone.all():
             rows = np.flatnonzero(~alone)
             zeros = np.zeros(len(rows), np.int64)
-            table = np.stack([*(part[rows] for part in parts), zeros], axis=1)
-            self.arranged.take_in(number[rows], codes[rows], delta.ts[rows], table)
+            wide = np.stack([*(part[rows] for part in parts), zeros], axis=1)
+            self.arranged.take_in(number[rows], codes[rows], delta.ts[rows], wide)
         for n in np.unique(number[alone]):
             rows = np.flatnonzero(number == n)
             store = self.stores[self.arranged.store_of[n % COUNTERS]]

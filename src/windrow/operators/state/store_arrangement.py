@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from windrow.columns.arrays import Int64s
+from windrow.columns.arrays import Bools, Int64s
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.shared_reads import Form, Probe, Source
 from windrow.operators.state.predicate_store import PredicateStore
@@ -62,10 +62,10 @@ class Arrangement:
         return np.array([self.homes[n][1] for n in range(len(self.homes))], np.int64)
 
     @cached_property
-    def is_alone(self) -> np.ndarray:
+    def is_alone(self) -> Bools:
         """Whether predicates have stores of their own."""
         alone = np.array([store.pairs is None for store in self.stores], np.bool_)
-        found: np.ndarray = alone[self.store_of]
+        found: Bools = alone[self.store_of]
         return found
 
     def readers(self, probes: tuple[Probe, ...]) -> list[StoreReaders]:
@@ -83,7 +83,9 @@ class Arrangement:
         column of ``table`` is zeros."""
         of = self.store_of[predicate]
         for number, store in enumerate(self.stores):
-            rows = np.flatnonzero(of == number) if store.pairs is not None else ()
+            if store.pairs is None:
+                continue
+            rows = np.flatnonzero(of == number)
             if len(rows):
                 place = self.place_of[predicate[rows]]
                 own = table[rows[:, np.newaxis], self.columns[number][place]]
