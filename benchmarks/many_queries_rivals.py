@@ -30,6 +30,13 @@ OWN = {
     "MAX(v)": f.max,
     "AVG(v)": f.avg,
 }
+SETTINGS = {
+    # On two cores the collector that runs beside the program takes processor time from it.
+    "spark.driver.extraJavaOptions": ("-XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"),
+    # Half as many files, each of which Hadoop starts a process for: none of checksums.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+}
+"""What makes these rivals faster than the settings that rivals have in general."""
 WATERMARK = "spark.watermarkDelayMs"
 """The metadata by which Spark knows a column of event time, in milliseconds."""
 
