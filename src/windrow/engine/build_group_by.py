@@ -9,7 +9,8 @@ import pyarrow as pa
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
-from windrow.engine.build_shared import shared_summaries, summary_for
+from windrow.engine.build_shared import shared_summaries
+from windrow.engine.shared_stores import summary_for
 from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
 from windrow.operators.aggregates.decimal_sums import DecimalSum

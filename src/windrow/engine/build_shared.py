@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
 
-from windrow.columns.byte_forms import is_bytes
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
+from windrow.engine.shared_stores import (
+    StoreLayout,
+    content_of,
+    count_values,
+    predicates_together,
+    store_of,
+)
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
 from windrow.operators.aggregates.decimal_sums import DecimalSum, DecimalSumSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
-from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
+from windrow.operators.aggregates.rank_summaries import RankValue
 from windrow.operators.aggregates.shared_reads import (
     Form,
     Probe,
@@ -37,23 +42,19 @@ from windrow.operators.aggregates.shared_variances import VarianceValue
 from windrow.operators.aggregates.sum_summaries import (
     PRESENT,
     DoubleSumSummary,
-    IntegerSumSummary,
 )
-from windrow.operators.aggregates.summaries import CountSummary, Summary
-from windrow.operators.aggregates.value_counts import ValueCounts
+from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.variance_summaries import VarianceSummary
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
-from windrow.operators.state.predicate_store import CellsByValue, PredicateStore
-from windrow.operators.summarise_rows import SummariseForMany
+from windrow.operators.state.store_arrangement import Arrangement, Together
+from windrow.operators.summarise_rows import SummariseForMany, SummaryBundle, bundles_of
 from windrow.operators.top_k import FirstK
-from windrow.plan.expressions import Column, Expression
+from windrow.plan.expressions import Column
 from windrow.plan.nodes import Reading
 from windrow.plan.nodes import sub_window_groups as plan
 from windrow.plan.nodes.sub_window_groups import (
     GroupMember,
-    KeptContent,
-    PredicateSynopses,
     SharedAggregate,
     SharedGroupBy,
     SharedTop,
@@ -67,7 +68,6 @@ from windrow.plan.physical.sliding_state import (
     summaries_of_synopses,
 )
 from windrow.sharing.rules.periodic_query import Function
-from windrow.sharing.rules.synopsis_shape import SynopsisKind
 from windrow.sharing.schedule import PacedSchedule
 
 SCANNED = frozenset({Function.QUANTILE.value, Function.COUNT_DISTINCT.value})
@@ -87,7 +87,7 @@ def shared_summaries(node: SharedGroupBy) -> SummariseForMany:
     predicates = [store.predicate for store in node.synopses]
     return SummariseForMany(
         [k.expression for k in node.keys], node.arguments, predicates,
-        lambda: [_store(s, node.arguments, _count_values) for s in node.synopses],
+        lambda: [store_of([s], node.arguments, count_values) for s in node.synopses],
         _counted_places(node),
         arrow_schema(schema_of_summaries(node)),
         _long_places(node),
@@ -105,71 +105,10 @@ def shared_top(node: SharedTop, schema: pa.Schema, scan: bool) -> FirstOfMembers
     return FirstOfMembers(schema, tops, fronts, (kind,))
 
 
-def summary_for(function: str, kind: pa.DataType) -> Summary | None:
-    """What is kept of the values of one sub-window and group."""
-    match function:
-        case "COUNT":
-            return CountSummary()
-        case "SUM" | "AVG" if pa.types.is_floating(kind):
-            return DoubleSumSummary(kind, mean=function == "AVG")
-        case "SUM" | "AVG" if pa.types.is_decimal(kind):
-            return DecimalSumSummary(kind, mean=function == "AVG")
-        case "SUM" | "AVG":
-            return IntegerSumSummary(kind, mean=function == "AVG")
-        case "MIN" | "MAX" if is_bytes(kind):
-            return LongExtremeSummary(kind, largest=function == "MAX")
-        case "MIN" | "MAX":
-            return ExtremeSummary(kind, largest=function == "MAX")
-        case "VAR" | "STDDEV":
-            return VarianceSummary(kind, root=function == "STDDEV")
-    return None
-
-
 def _shows_all(member: GroupMember, node: SharedGroupBy) -> bool:
     shown = {column.index for column in member.columns if isinstance(column, Column)}
     aggregates = range(len(node.keys), len(node.keys) + len(member.aggregates))
     return member.having is None and shown.issuperset(aggregates)
-
-
-def _count_values(content: KeptContent) -> CellsByValue:
-    return ValueCounts(ARROW[content.argument.type], [])
-
-
-def _keep_values(content: KeptContent) -> CellsByValue:
-    """What is kept by value where queries are answered."""
-    match content.function:
-        case plan.SKETCHES:
-            from windrow.operators.aggregates.sketch_cells import SketchCells  # noqa: PLC0415
-
-            return SketchCells()
-        case plan.RANKS:
-            return RankSummaries(ARROW[content.argument.type], [])
-    return _count_values(content)
-
-
-def _store(
-    synopses: PredicateSynopses,
-    arguments: tuple[Expression, ...],
-    keep: Callable[[KeptContent], CellsByValue] = _keep_values,
-) -> PredicateStore:
-    sums: list[tuple[Summary, int]] = []
-    extremes: list[tuple[Summary, int]] = []
-    scanned = []
-    for content in summaries_of_synopses(synopses):
-        summary = summary_for(content.function, ARROW[content.argument.type])
-        assert summary is not None
-        kept = (summary, arguments.index(content.argument))
-        if content.function in EXTREMES:
-            extremes.append(kept)
-            scanned.append(content.kind is SynopsisKind.BASIC)
-        else:
-            sums.append(kept)
-    by_value = {
-        (c.function, arguments.index(c.argument)): keep(c)
-        for c in synopses.contents
-        if c.function in plan.BY_VALUE
-    }
-    return PredicateStore(synopses.s, synopses.keep, sums, extremes, scanned, by_value)
 
 
 def _counted_places(node: SharedGroupBy) -> list[int]:
@@ -195,53 +134,35 @@ def _scanned_value(aggregate: SharedAggregate) -> tuple[str, ScannedValue]:
 
 
 class _Builder:
-    """Numbers probes, sources and forms as members need them."""
+    """Numbers probes as members need them."""
 
     def __init__(self, node: SharedGroupBy) -> None:
         self._node = node
-        self._stores = [_store(synopses, node.arguments) for synopses in node.synopses]
         self._probes: dict[Probe, int] = {}
-        self._sources: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-        self._found: list[Source] = []
-        self._read: dict[object, int] = {}
-        self._forms: dict[object, Form] = {}
-        self._sums: list[Sum] = []
         self._schedule = None if node.schedule is None else PacedSchedule(node.schedule)
         self._scheduled: list[str] = []
         """Of each probe one of the queries that read it."""
+        self._members = [
+            (number, member, self._probe(number, member))
+            for number, member in enumerate(node.members)
+            if member is not None
+        ]
 
     def build(self, schema: pa.Schema) -> SharedAggregation:
         node = self._node
-        for number, member in enumerate(node.members):
-            if member is not None:
-                self._add(number, member, node.slots[number])
         return SharedAggregation(
             [k.expression for k in node.keys], node.arguments,
-            [s.predicate for s in node.synopses], self._stores, list(self._probes), self._found,
-            list(self._forms.values()), schema, kept_for_many(node), self._sums, node.merges,
-            _counted_places(node),
+            [s.predicate for s in node.synopses], self._arrange, list(self._probes),
+            schema, kept_for_many(node), node.merges, _counted_places(node),
             self._schedule, self._scheduled, _long_places(node),
         )  # fmt: skip
 
-    def _add(self, number: int, member: GroupMember, slots: tuple[int, ...]) -> None:
+    def _probe(self, number: int, member: GroupMember) -> int:
         numbers = sorted({n for a in member.aggregates for n in (*a.added, *a.subtracted)})
         probe = Probe(tuple(numbers), member.window, *self._rhythm(number, member))
         if probe not in self._probes and self._node.schedule is not None:
             self._scheduled.append(self._node.schedule.names[number])
-        at = self._probes.setdefault(probe, len(self._probes))
-        reads = tuple(self._place(a, at) for a in member.aggregates)
-        kinds = tuple(ARROW[a.type] for a in member.aggregates)
-        key = (member.having, member.columns, slots, kinds)
-        if key not in self._forms:
-            self._forms[key] = Form(
-                member.having, member.columns, slots, kinds, _shows_all(member, self._node)
-            )
-        form = self._forms[key]
-        form.members.append(number)
-        form.probes.append(at)
-        form.reads.append(reads)
-        form.exists.append(reads[0][0])
-        form.since.append(BEGINNING if member.since is None else member.since)
+        return self._probes.setdefault(probe, len(self._probes))
 
     def _rhythm(self, number: int, member: GroupMember) -> tuple[int, tuple[int, int] | None]:
         """The period of a member, and the task that it is executed with."""
@@ -250,34 +171,111 @@ class _Builder:
         name = self._node.schedule.names[number]
         return self._schedule.period(name), self._schedule.tasks[name]
 
+    def _arrange(self, known: Together) -> Arrangement:
+        """The stores, if some predicates share them as is ``known``, and what members read."""
+        node = self._node
+        together = predicates_together(node.synopses, known)
+        reads = _Reads(node, together)
+        for number, member, probe in self._members:
+            reads.add(number, member, node.slots[number], probe)
+        several = [[node.synopses[n] for n in numbers] for numbers in together]
+        return Arrangement(
+            together, tuple(store_of(each, node.arguments) for each in several),
+            tuple(StoreLayout(each, node.arguments).columns(each) for each in several),
+            tuple(reads.sources), tuple(reads.forms.values()), tuple(reads.sums),
+            () if node.merges else tuple(self._folding(together)),
+        )  # fmt: skip
+
+    def _folding(self, together: Together) -> list[SummaryBundle]:
+        """What summarises rows for predicates that share a store."""
+        node = self._node
+        own = {
+            number: store_of([node.synopses[number]], node.arguments)
+            for numbers in together
+            for number in (numbers if len(numbers) > 1 else ())
+        }
+        width = max((store.summaries.width for store in own.values()), default=0)
+        return bundles_of(own, width + 1)
+
+
+class _Reads:
+    """Numbers sources and forms as members need them, of stores of some predicates each."""
+
+    def __init__(self, node: SharedGroupBy, together: Together) -> None:
+        self._node = node
+        self._homes = {
+            number: (store, place)
+            for store, numbers in enumerate(together)
+            for place, number in enumerate(numbers)
+        }
+        several = [[node.synopses[n] for n in numbers] for numbers in together]
+        self._layouts = [StoreLayout(each, node.arguments) for each in several]
+        self._numbered: dict[object, int] = {}
+        self.sources: list[Source] = []
+        self._read: dict[object, int] = {}
+        self.forms: dict[object, Form] = {}
+        self.sums: list[Sum] = []
+
+    def add(self, number: int, member: GroupMember, slots: tuple[int, ...], probe: int) -> None:
+        reads = tuple(self._place(a, probe) for a in member.aggregates)
+        kinds = tuple(ARROW[a.type] for a in member.aggregates)
+        key = (member.having, member.columns, slots, kinds)
+        if key not in self.forms:
+            self.forms[key] = Form(
+                member.having, member.columns, slots, kinds, _shows_all(member, self._node)
+            )
+        form = self.forms[key]
+        form.members.append(number)
+        form.probes.append(probe)
+        form.reads.append(reads)
+        form.exists.append(reads[0][0])
+        form.since.append(BEGINNING if member.since is None else member.since)
+
     def _place(self, aggregate: SharedAggregate, probe: int) -> tuple[int, int]:
         """The source of an aggregate, and its place there."""
-        key = (aggregate.added, aggregate.subtracted)
-        if key not in self._sources:
-            self._sources[key] = len(self._found)
-            self._found.append(Source(*key))
-        number = self._sources[key]
-        source = self._found[number]
-        if probe not in source.probes:
-            source.probes.append(probe)
-        read = (number, replace(aggregate, type=Type.BIGINT))
+        number = self._source(aggregate, probe)
+        source = self.sources[number]
+        columns = tuple(self._column(aggregate, n) for n in _predicates(aggregate))
+        places = tuple(place for place, _ in columns)
+        read = (number, places, replace(aggregate, type=Type.BIGINT, added=(), subtracted=()))
         if read not in self._read:
             self._read[read] = len(source.aggregates)
-            source.aggregates.append(self._reader(aggregate))
+            source.aggregates.append(self._reader(aggregate, places, columns[0][1]))
         place = self._read[read]
         if probe not in source.aggregates[place].probes:
             source.aggregates[place].probes.append(probe)
         return number, place
 
-    def _reader(self, aggregate: SharedAggregate) -> ReadAggregate | ScannedAggregate:
+    def _source(self, aggregate: SharedAggregate, probe: int) -> int:
+        """One whose stores are those of the aggregate, and in which the probe asks for no other
+        predicates."""
+        added, subtracted = (
+            tuple(self._homes[n][0] for n in numbers)
+            for numbers in (aggregate.added, aggregate.subtracted)
+        )
+        asked = tuple(self._homes[n][1] for n in _predicates(aggregate))
+        again = 0
+        while (known := self._numbered.get((added, subtracted, again))) is not None:
+            if self.sources[known].predicates.get(probe, asked) == asked:
+                break
+            again += 1
+        if known is None:
+            known = self._numbered[added, subtracted, again] = len(self.sources)
+            self.sources.append(Source(added, subtracted))
+        source = self.sources[known]
+        if probe not in source.predicates:
+            source.predicates[probe] = asked
+            source.probes.append(probe)
+        return known
+
+    def _reader(
+        self, aggregate: SharedAggregate, places: tuple[int, ...], summary: Summary | None
+    ) -> ReadAggregate | ScannedAggregate:
         if aggregate.function in SCANNED:
             assert aggregate.argument is not None
             kept, value = _scanned_value(aggregate)
             cells = (kept, self._node.arguments.index(aggregate.argument))
             return ScannedAggregate(value, cells, ARROW[aggregate.type])
-        found = {n: self._column(aggregate, n) for n in (*aggregate.added, *aggregate.subtracted)}
-        summary = next(iter(found.values()))[1]
-        places = {n: at for n, (at, _) in found.items()}
         words, width = self._value(aggregate, summary)
         extreme = aggregate.function in EXTREMES
         return ReadAggregate(words, places, width, ARROW[aggregate.type], extreme)
@@ -297,31 +295,34 @@ class _Builder:
             return VarianceValue(ARROW[aggregate.argument.type], root), summary.width
         if isinstance(summary, DecimalSumSummary):
             exact = DecimalSum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
-            self._sums.append(exact)
+            self.sums.append(exact)
             return DecimalSumValue(exact), summary.width
         sums = Sum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
-        self._sums.append(sums)
+        self.sums.append(sums)
         value = DoubleSumValue(sums) if sums.floating else IntegerSumValue(sums)
         return value, summary.width
 
-    def _column(self, aggregate: SharedAggregate, store: int) -> tuple[int, Summary | None]:
-        """Where a store has an aggregate: a column, or the number of an extreme."""
-        if aggregate.argument is None:
+    def _column(self, aggregate: SharedAggregate, predicate: int) -> tuple[int, Summary | None]:
+        """Where the store of a predicate has an aggregate: a column, or the number of a synopsis of
+        extremes."""
+        if aggregate.argument is None or aggregate.function in SCANNED:
             return 0, None
-        kept = self._stores[store]
-        argument = self._node.arguments.index(aggregate.argument)
-        contents = summaries_of_synopses(self._node.synopses[store])
-        summaries = kept.summaries.aggregates
-        extremes = 0
+        store = self._homes[predicate][0]
+        layout = self._layouts[store]
         wanted = READ_FROM.get(aggregate.function, aggregate.function)
         fallback: tuple[int, Summary] | None = None
-        for content, (summary, of), at in zip(
-            contents, summaries, kept.summaries.places, strict=True
-        ):
-            if of == argument and content.function == wanted:
-                return (extremes if wanted in EXTREMES else at), summary
-            if of == argument and content.function == "SUM":
+        for content in summaries_of_synopses(self._node.synopses[predicate]):
+            if content.argument != aggregate.argument:
+                continue
+            summary, at = layout.summaries[content_of(content)], layout.places[content_of(content)]
+            if content.function == wanted:
+                extreme = wanted in EXTREMES
+                return (layout.synopses[layout.synopsis(content)] if extreme else at), summary
+            if content.function == "SUM":
                 fallback = (at + (PRESENT if isinstance(summary, DoubleSumSummary) else 0), summary)
-            extremes += content.function in EXTREMES
         assert fallback is not None  # the number of values is part of their sum
         return fallback
+
+
+def _predicates(aggregate: SharedAggregate) -> tuple[int, ...]:
+    return (*aggregate.added, *aggregate.subtracted)

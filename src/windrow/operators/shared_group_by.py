@@ -1,7 +1,8 @@
 """The GROUP BYs of many queries over one stream, from synopses that they share.
 
 Rows are folded once for each distinct predicate into summaries of sub-windows, and the synopses
-that the rules of sharing chose are kept once (``windrow.operators.state.predicate_store``). A query
+that the rules of sharing chose are kept once (``windrow.operators.state.predicate_store``), those
+of several predicates together (``windrow.operators.state.store_arrangement``). A query
 is answered at the multiples of its SLIDE. What it answered last is not remembered: it is read from
 the synopses again, as of one slide ago, and the rows that differ are replaced. So is the answer of
 whoever asks for it. If members show their keys (``plan.physical.announced_ends``), nothing that
@@ -9,7 +10,7 @@ comes out cancels within its instant.
 
 Queries that read the same synopses over the same window with the same period are one *probe*, and
 aggregates that are put together from the same synopses one *source*. A batch goes through all
-probes in one kernel call for each predicate, which finds the groups that came into or left a window
+probes in one kernel call for each store, which finds the groups that came into or left a window
 at an instant that was due; through all sources, which read old and new values of these; and through
 all *forms*, which are queries that make the same of their aggregates. Members are numbers in all
 of that: one that is not due, or whose groups have not changed, costs nothing.
@@ -20,7 +21,8 @@ of a synopsis. State: a summary for each predicate, sub-window and group that oc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,23 +30,27 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
-from windrow.columns.evaluate import SelectionMasks, evaluate
+from windrow.columns.evaluate import evaluate
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.replaced_rows import FormRows
-from windrow.operators.aggregates.shared_reads import Executions, Form, Probe, Source, TouchedRows
+from windrow.operators.aggregates.shared_reads import Executions, Probe, TouchedRows
 from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below
-from windrow.operators.state.predicate_store import COUNTERS, PredicateStore, Touched
+from windrow.operators.row_selections import RowSelections
+from windrow.operators.state.predicate_store import COUNTERS
+from windrow.operators.state.store_arrangement import Arrangement, Together
+from windrow.operators.state.touched_groups import Touched
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import Kept
 from windrow.sharing.schedule import Pace, PacedSchedule
 
 
 class SharedAggregation:
-    """See the module. ``predicates`` and ``stores`` go together; None selects every row.
+    """See the module. Of ``predicates`` None selects every row. ``arrange`` makes the stores, given
+    which predicates share one already.
 
     If it ``merges``, what comes are summaries: the keys, the number of the store, and the columns
     of its summaries; counters of the values of ``counted`` arguments, and the values of ``long``
@@ -56,13 +62,10 @@ class SharedAggregation:
         keys: Sequence[Expression],
         arguments: Sequence[Expression],
         predicates: Sequence[Expression | None],
-        stores: Sequence[PredicateStore],
+        arrange: Callable[[Together], Arrangement],
         probes: Sequence[Probe],
-        sources: Sequence[Source],
-        forms: Sequence[Form],
         schema: pa.Schema,
         kept: Kept,
-        sums: Sequence[Sum] = (),
         merges: bool = False,
         counted: Sequence[int] = (),
         schedule: PacedSchedule | None = None,
@@ -71,38 +74,41 @@ class SharedAggregation:
     ) -> None:
         self.counted, self.long = tuple(counted), tuple(long)
         self.keys, self.arguments, self.predicates = tuple(keys), tuple(arguments), predicates
-        self._masks = SelectionMasks(predicates)
-        self.stores, self.probes, self.sources = tuple(stores), tuple(probes), tuple(sources)
-        self.forms, self.schema, self.kept, self.merges = tuple(forms), schema, kept, merges
-        self._sums = tuple(sums)
+        self._selections = RowSelections(predicates)
+        self.probes, self.schema, self.kept, self.merges = tuple(probes), schema, kept, merges
         self.schedule, self._scheduled = schedule, tuple(scheduled)
         self.pace = Pace()
         self.groups, self.crowding = Interner(_kinds(keys)), Crowding()
         self.now = BEGINNING
         self._windows = np.array([p.window for p in probes], np.int64)
         self._slides = np.array([p.slide for p in probes], np.int64)
-        self._readers = [
-            np.array([n for n, p in enumerate(probes) if s in p.stores], np.int64)
-            for s in range(len(stores))
-        ]
-        self._several = np.array([len(p.stores) > 1 for p in probes], np.bool_)
+        self._several = np.array([len(p.predicates) > 1 for p in probes], np.bool_)
+        self._nothing = Delta.empty(schema)
+        self._arrange = arrange
+        self._set_arrangement(arrange(()))
         self._fresh = {
             (probe, since)
-            for form in forms
+            for form in self.forms
             for probe, since in zip(form.probes, form.since, strict=True)
             if since != BEGINNING
         }
         self._several[[probe for probe, _ in self._fresh]] = True
-        self._nothing = Delta.empty(schema)
+
+    def _set_arrangement(self, arranged: Arrangement) -> None:
+        self.arranged, self.stores = arranged, arranged.stores
+        self.sources, self.forms = arranged.sources, arranged.forms
+        self._readers = arranged.readers(self.probes)
 
     def adopt(self, other: SharedAggregation) -> None:
         """Go on where another one over fewer queries was, whose synopses come first."""
         self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
         if self.schedule is not None and other.schedule is not None:
             self.schedule.adopt(other.schedule)
-        for mine, held in zip(self.stores, other.stores, strict=False):
+        arranged = self._arrange(other.arranged.together)
+        for mine, held in zip(arranged.stores, other.stores, strict=False):
             held.serve(mine)
-        self.stores = (*other.stores, *self.stores[len(other.stores) :])
+        stores = (*other.stores, *arranged.stores[len(other.stores) :])
+        self._set_arrangement(replace(arranged, stores=stores))
 
     @property
     def state(self) -> tuple[Kept, ...]:
@@ -110,7 +116,7 @@ class SharedAggregation:
 
     def sums(self) -> Iterator[Sum]:
         """The sums, which count what did not fit."""
-        yield from self._sums
+        yield from self.arranged.sums
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -130,12 +136,20 @@ class SharedAggregation:
         keys = [evaluate(key, delta.rows) for key in self.keys]
         codes = self.groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        masks = self._masks.evaluate(delta.rows)
-        for predicate, wanted, store in zip(self.predicates, masks, self.stores, strict=True):
+        selected = self._selections.select(delta.rows)
+        for bundle in self.arranged.folding:
+            parts = bundle.summarise(codes, delta.ts, values, selected, len(self.groups))
+            columns = zip(*((p.last, p.store, p.group, p.table) for p in parts), strict=True)
+            last, of, group, table = map(np.concatenate, columns)
+            order = np.argsort(last, kind="stable")
+            self.arranged.take_in(of[order], group[order], last[order], table[order])
+        for number in np.flatnonzero(self.arranged.is_alone).tolist():
+            predicate = self.predicates[number]
+            store = self.stores[self.arranged.store_of[number]]
             if predicate is None:
                 store.fold(codes, delta.ts, values)
                 continue
-            rows = np.flatnonzero(wanted)
+            rows = np.flatnonzero(selected.of(number))
             if len(rows):
                 chosen = pa.array(rows)
                 store.fold(codes[rows], delta.ts[rows], [v.take(chosen) for v in values])
@@ -146,8 +160,15 @@ class SharedAggregation:
         last = delta.rows.num_columns - len(self.long)
         behind = last - len(self.counted)
         number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
-        for n in np.unique(number):
-            rows, store = np.flatnonzero(number == n), self.stores[n % COUNTERS]
+        alone = self.arranged.is_alone[number % COUNTERS]
+        if not alone.all():
+            rows = np.flatnonzero(~alone)
+            zeros = np.zeros(len(rows), np.int64)
+            wide = np.stack([*(part[rows] for part in parts), zeros], axis=1)
+            self.arranged.take_in(number[rows], codes[rows], delta.ts[rows], wide)
+        for n in np.unique(number[alone]):
+            rows = np.flatnonzero(number == n)
+            store = self.stores[self.arranged.store_of[n % COUNTERS]]
             if n < COUNTERS:
                 table = [part[rows] for part in parts[: store.summaries.width]]
                 long = [
@@ -187,9 +208,12 @@ class SharedAggregation:
         """All that may change until ``now``; a probe of several stores sees their union."""
         found = []
         for store, readers in zip(self.stores, self._readers, strict=True):
-            due = store.due(self._windows[readers], executions.of(readers), now, len(self.groups))
+            probes = readers.probes
+            due = store.due(
+                self._windows[probes], readers.places, executions.of(probes), now, len(self.groups)
+            )
             if due is not None:
-                found.append(Touched(readers[due.probe], due.time, due.group))
+                found.append(Touched(probes[due.probe], due.time, due.group))
         return self._by_probe([*found, *self._first_answers(executions, now)], executions)
 
     def _first_answers(self, executions: Executions, now: int) -> Iterator[Touched]:
@@ -197,7 +221,8 @@ class SharedAggregation:
         for probe, since in self._fresh:
             first = executions.first_after(probe, since)
             if executions.answered[probe] <= since < first <= now:
-                held = [self.stores[s].held_groups() for s in self.probes[probe].stores]
+                homes = map(self.arranged.homes.get, self.probes[probe].predicates)
+                held = [self.stores[home[0]].held_groups(home[1]) for home in homes if home]
                 groups = np.unique(np.concatenate(held))
                 yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
 
@@ -238,11 +263,9 @@ class SharedAggregation:
         found = []
         grid = self.schedule is None or not len(self._scheduled)
         last = self.now // self._slides * self._slides if grid else self._answered()
-        for store, readers in zip(self.stores, self._readers, strict=True):
-            groups = np.unique(store.held_groups())
-            if self.now != BEGINNING and len(groups) and len(readers):
-                probe = np.repeat(readers, len(groups))
-                found.append(Touched(probe, last[probe], np.tile(groups, len(readers))))
+        for probes, groups in self._held() if self.now != BEGINNING else ():
+            probe = np.repeat(probes, len(groups))
+            found.append(Touched(probe, last[probe], np.tile(groups, len(probes))))
         rows = self._by_probe(found)
         if rows is None:
             return self._nothing.rows
@@ -253,9 +276,8 @@ class SharedAggregation:
     def answers_at(self, times: Int64s) -> Delta:
         """The answers of all members at instants up to which synopses are kept; all share them."""
         found = []
-        for store, readers in zip(self.stores, self._readers, strict=True):
-            groups = np.unique(store.held_groups())
-            for probe in readers if len(groups) else ():
+        for probes, groups in self._held():
+            for probe in probes:
                 count = len(groups) * len(times)
                 instants, of = np.repeat(times, len(groups)), np.tile(groups, len(times))
                 found.append(Touched(np.full(count, probe), instants, of))
@@ -265,6 +287,14 @@ class SharedAggregation:
         values = [read_source(source, rows, self.stores, self._windows) for source in self.sources]
         shown = [self._form_rows.answer_of(form, values, rows) for form in self.forms]
         return concat(shown, self.schema)
+
+    def _held(self) -> Iterator[tuple[Int64s, Int64s]]:
+        """The probes of each predicate of which something is held, and the groups of that."""
+        for store, readers in zip(self.stores, self._readers, strict=True):
+            for place in np.unique(readers.places).tolist():
+                groups = np.unique(store.held_groups(place))
+                if len(groups):
+                    yield readers.probes[readers.places == place], groups
 
     @property
     def _form_rows(self) -> FormRows:
@@ -280,7 +310,8 @@ class SharedAggregation:
             return
         oldest = self._answered() - self._windows
         for store, readers in zip(self.stores, self._readers, strict=True):
-            store.forget(int(oldest[readers].min()) if len(readers) else None)
+            probes = readers.probes
+            store.forget(int(oldest[probes].min()) if len(probes) else None)
 
     def _forget_groups(self) -> None:
         """Give groups that have summaries new codes, once most groups have none."""
@@ -301,9 +332,10 @@ class SharedAggregation:
 
     def save(self) -> Saved:
         saved = Saved()
-        for number, store in enumerate(self.stores):
-            saved.add(str(number), store.save(self.groups))
+        for numbers, store in zip(self.arranged.together, self.stores, strict=True):
+            saved.add(str(numbers[0]), store.save(self.groups))
         saved.meta["now"] = self.now
+        saved.meta["together"] = [n for n in self.arranged.together if len(n) > 1]
         if self.schedule is not None:
             saved.meta["schedule"] = self.schedule.save()
         return saved
@@ -314,9 +346,13 @@ class SharedAggregation:
             self.schedule.load(meta["schedule"])
         elif self.schedule is not None and self.now != BEGINNING:
             self.schedule.begin(self.now)
-        for number, store in enumerate(self.stores):
-            if str(number) in meta:
-                store.load(below(str(number), segments), meta[str(number)], self.groups)
+        together = [tuple(numbers) for numbers in meta.get("together", ())]
+        apart = {str(n) for numbers in together for n in numbers}
+        alone = [(n,) for n in range(len(self.predicates)) if str(n) in meta.keys() - apart]
+        self._set_arrangement(self._arrange((*together, *alone)))
+        for (first, *_), store in zip(self.arranged.together, self.stores, strict=True):
+            if str(first) in meta:
+                store.load(below(str(first), segments), meta[str(first)], self.groups)
             else:  # of a query that has joined since
                 store.close(self.now)
 

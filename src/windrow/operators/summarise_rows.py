@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import SelectionMasks, evaluate
+from windrow.columns.evaluate import evaluate
 from windrow.columns.interner import Interner, IntTable
 from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
@@ -37,6 +37,7 @@ from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.aggregates.value_counts import ValueCounts
+from windrow.operators.row_selections import RowSelections, SelectedRows, Wanted
 from windrow.operators.sliding_group_by import Slot, Summarised
 from windrow.operators.snap import round_up
 from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
@@ -119,7 +120,7 @@ class SummariseForMany:
         self.keys, self.arguments = tuple(keys), tuple(arguments)
         self.long = tuple(long)
         self.counted, self.stores, self.schema = tuple(counted), stores, schema
-        self._masks = SelectionMasks(predicates)
+        self._selections = RowSelections(predicates)
 
     def summarise(self, delta: Delta, mine: Groups | None = None) -> Delta:
         """The summaries of rows that stand in any order, of ``mine`` only; in the order of time.
@@ -133,24 +134,25 @@ class SummariseForMany:
         groups = Interner([key.type for key in keys])
         codes = groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
-        wanted = self._masks.evaluate(delta.rows)
+        selected = self._selections.select(delta.rows)
         ts = delta.ts
         if mine is not None:
             rows = np.flatnonzero(_groups_among(groups, mine)[codes])
-            codes, ts, wanted = codes[rows], ts[rows], wanted[:, rows]
+            codes, ts, selected = codes[rows], ts[rows], selected.take(rows)
             values = [value.take(pa.array(rows)) for value in values]
         parts = [
             self._rows(part.store, groups.rows(part.group), part.last, part.table, part.long)
             for bundle in self._bundles
-            for part in bundle.summarise(codes, ts, values, wanted, len(groups))
+            for part in bundle.summarise(codes, ts, values, selected, len(groups))
         ]
         if self.counted:
-            parts += self._counters(codes, ts, values, wanted, groups)
+            parts += self._counters(codes, ts, values, selected, groups)
         return concat(parts, self.schema)
 
     @cached_property
     def _bundles(self) -> list[SummaryBundle]:
-        return bundles_of(self.stores(), self._behind - len(self.keys) - 1)
+        stores = dict(enumerate(self.stores()))
+        return bundles_of(stores, self._behind - len(self.keys) - 1)
 
     @property
     def _behind(self) -> int:
@@ -162,13 +164,13 @@ class SummariseForMany:
         codes: Int64s,
         ts: Int64s,
         values: Sequence[pa.Array],
-        wanted: Wanted,
+        selected: SelectedRows,
         groups: Interner,
     ) -> Iterator[Delta]:
         """The counters of each store that has some."""
         stores = self.stores()
         for number, store in enumerate(stores):
-            rows = np.flatnonzero(wanted[number]) if store.by_value else ()
+            rows = np.flatnonzero(selected.of(number)) if store.by_value else ()
             if not len(rows):
                 continue
             own = [value.take(pa.array(rows)) for value in values]
@@ -210,8 +212,6 @@ def _groups_among(groups: Interner, mine: Groups) -> npt.NDArray[np.bool_]:
 
 AT_ONCE = Threshold(1 << 20, least=1)
 """Summaries that are merged at a time, unless one store has more: stores times groups or kinds."""
-Wanted = npt.NDArray[np.bool_]
-"""Which rows stores want, by store."""
 
 
 @dataclass(frozen=True)
@@ -257,13 +257,13 @@ class SummaryBundle:
         codes: Int64s,
         ts: Int64s,
         arguments: Sequence[pa.Array],
-        wanted: Wanted,
+        selected: SelectedRows,
         groups: int,
     ) -> list[StoreSummaries]:
-        """What the stores make of rows, in the order of time; ``wanted`` has a line for each store
-        that there is, codes are below ``groups``."""
-        own = wanted[self._numbers]
-        comes, kinds = round_up(ts, self._s), _kinds(own)
+        """What the stores make of rows, in the order of time, which are ``selected`` for each store
+        that there is; codes are below ``groups``."""
+        own, combinations = selected.wanted[self._numbers], selected.combinations
+        comes, kinds = round_up(ts, self._s), _kinds(own)[combinations]
         aggregates = [(_fresh(summary), argument) for summary, argument in self._aggregates]
         folded = GroupSummaries(aggregates)
         cells = IntTable().codes((kinds << 32) | codes)
@@ -271,7 +271,7 @@ class SummaryBundle:
         parts = folded.store.table.view
         row = np.empty(len(parts), np.int64)
         row[positions] = np.arange(len(codes))  # the last one of each summary wins
-        own, codes, comes, ts = own[:, row], codes[row], comes[row], ts[row]
+        own, codes, comes, ts = own[:, combinations[row]], codes[row], comes[row], ts[row]
         step = max(AT_ONCE.value // max(groups, len(row), 1), 1)
         return [
             self._merge(
@@ -324,16 +324,17 @@ def _fresh(summary: Summary) -> Summary:
     return summary.start_over() if isinstance(summary, LongExtremeSummary) else summary
 
 
-def bundles_of(stores: Sequence[PredicateStore], width: int) -> list[SummaryBundle]:
+def bundles_of(stores: Mapping[int, PredicateStore], width: int) -> list[SummaryBundle]:
     """Stores by the length of their sub-windows, and by what tells summaries of a group apart."""
     found: dict[object, dict[int, PredicateStore]] = {}
-    for number, store in enumerate(stores):
-        tiers = {_content(*each) for each in store.summaries.aggregates if _has_tiers(each[0])}
+    for number, store in stores.items():
+        tiers = {_content(*each) for each in store.summaries.aggregates if has_tiers(each[0])}
         found.setdefault((store.s, frozenset(tiers)), {})[number] = store
     return [SummaryBundle(same, width) for same in found.values()]
 
 
-def _has_tiers(summary: Summary) -> bool:
+def has_tiers(summary: Summary) -> bool:
+    """Whether a group has several summaries of a sub-window for it."""
     return summary.tiers(pa.array([], pa.float64())) is not None
 
 
@@ -343,7 +344,7 @@ def _content(summary: Summary, argument: int) -> tuple[type[Summary], bool, int]
 
 
 def _kinds(wanted: Wanted) -> Int64s:
-    """A number for each row, the same for rows that the same stores want."""
+    """A number for each combination of values, the same for those that the same stores want."""
     stores, rows = wanted.shape
     packed = np.packbits(wanted, axis=0)
     words = np.zeros((rows, -(-stores // 64) * 8), np.uint8)

@@ -23,6 +23,7 @@ from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.summaries import CountSummary, Summary
 from windrow.operators.base import Saved
+from windrow.operators.state.predicate_codes import GroupCodes
 from windrow.operators.state.sub_window_store import COMES, FIRST, DueSummaries, SubWindows
 from windrow.operators.sub_window_clocks import SubWindowClock
 
@@ -221,7 +222,7 @@ class GroupSummaries:
         tiers = [np.ascontiguousarray(table[:, place]) for place in self._tiered]
         self.store.renumber(*self._number(groups, tiers))
 
-    def save(self, groups: Interner) -> Saved:
+    def save(self, groups: GroupCodes) -> Saved:
         def describe(positions: Int64s) -> list[pa.Array]:
             keys = groups.rows(self.groups_of(self.store.cells.take(positions)))
             return [*keys, *self.long_values(positions)]
@@ -229,7 +230,7 @@ class GroupSummaries:
         return self.store.save(describe)
 
     def load(
-        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
+        self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: GroupCodes
     ) -> None:
         """Fill fresh summaries; groups get codes as they are met. ``living`` is to be replayed."""
         described = self.store.load(segments, meta)

@@ -29,11 +29,11 @@ number of that."""
 
 @dataclass
 class ReadAggregate:
-    """How an aggregate is read from a store: the sum at a place, or the extreme of a number."""
+    """How an aggregate is read: the sum at a place, or the synopsis of an extreme by number."""
 
     value: WindowValue
-    places: Mapping[int, int]
-    """By store: the first column of a sum, or the number of an extreme."""
+    places: tuple[int, ...]
+    """In each store of the source: the first column of a sum, or the number of a synopsis."""
     width: int
     kind: pa.DataType
     extreme: bool = False
@@ -52,19 +52,24 @@ class ScannedAggregate:
 
 @dataclass
 class Source:
-    """Stores that are added and subtracted, what is read of them, and which probes ask for it."""
+    """Stores that are added and subtracted, what is read of them, and which probes ask for it.
+
+    In a store of several predicates each probe asks for its own: ``predicates`` are their places in
+    the stores, by probe.
+    """
 
     added: tuple[int, ...]
     subtracted: tuple[int, ...]
     aggregates: list[ReadAggregate | ScannedAggregate] = field(default_factory=list)
     probes: list[int] = field(default_factory=list)
+    predicates: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A window and a period over some stores."""
+    """A window and a period over the synopses of some predicates."""
 
-    stores: tuple[int, ...]
+    predicates: tuple[int, ...]
     window: int
     slide: int
     task: tuple[int, int] | None = None

@@ -51,9 +51,11 @@ def read_source(
     sizes.begin(2 * count)
     wanted = [_begin(a, offsets, rows.lengths, count) for a in source.aggregates]
     signed = [(s, 1) for s in source.added] + [(s, -1) for s in source.subtracted]
-    for number, sign in signed:
+    for slot, (number, sign) in enumerate(signed):
         store = stores[number]
-        place, codes = store.cells_of(groups)
+        of = np.array([source.predicates[p][slot] for p in due], np.int64)
+        asked_of = store.codes_of(np.repeat(of, rows.lengths[due]), groups)
+        place, codes = store.cells_of(asked_of)
         here = slice(None) if place is None else place
         words = store.probe_sums(codes, windows[here], until[here], earlier[here])
         hi = np.concatenate([earlier[here], until[here]])
@@ -63,7 +65,7 @@ def read_source(
         for a, asked in zip(source.aggregates, wanted, strict=True):
             if asked is not None and isinstance(a, ReadAggregate):
                 chosen = asked.choose(place)
-                column, to = a.places[number], asked.places(place)
+                column, to = a.places[slot], asked.places(place)
                 if not a.extreme:
                     a.value.add(to, words[chosen, column : column + a.width], sign)
                     continue

@@ -1,4 +1,4 @@
-"""The tuples of one predicate in sub-windows of s ticks, and the synopses over them.
+"""The tuples of predicates in sub-windows of s ticks, and the synopses over them.
 
 Rows are folded into the summary of their group in the open sub-window
 (``windrow.operators.state.sub_window_store``), whoever will ask. When a sub-window is closed its
@@ -7,12 +7,16 @@ summaries become cells, and the synopses that the rules of sharing chose take th
 of minima and maxima. Summaries alone are saved; the synopses are computed from them again. Counters
 of values are beside them, or ranks or sketches of values, as basic interval synopses (``windrow
 .operators.aggregates.counter_scans`` reads them).
+
+A store is of one predicate or of several. In one of several what stands for groups are pairs of a
+predicate and a group (``windrow.operators.state.predicate_codes``), each predicate has its own
+columns of the summaries, and sub-windows are kept as long as one of the predicates needs them. So
+what is done with a micro-batch is done once, and not once for each predicate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -20,15 +24,17 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
-from windrow.columns.kernels import int64, ints, ints_out, kernel
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.shared_reads import ByValue, Executions
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.base import Saved, below
 from windrow.operators.snap import round_up
+from windrow.operators.state.predicate_codes import GroupCodes, PredicateCodes, SavedPairs
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES, SubWindows
+from windrow.operators.state.touched_groups import Touched, find_touched
 from windrow.synopses.base import Work
 from windrow.synopses.grouped_synopses import (
     HELD,
@@ -39,80 +45,11 @@ from windrow.synopses.grouped_synopses import (
     RunningColumns,
 )
 
-
-@kernel(
-    int64, ints, ints, ints, ints, ints, ints, ints, ints, ints, int64, int64,
-    ints_out, ints_out, ints_out, ints_out,
-)  # fmt: skip
-def _touched(  # type: ignore[no-untyped-def]  # noqa: PLR0912
-    windows, slides, answered, first, offsets, instants, ends, firsts, groups, now, room,
-    marks, probe, time, group,
-):  # fmt: skip
-    """The groups that come into or leave each window between an execution and the one before.
-
-    Probe p was ``answered`` last for an instant. Those until ``now`` are the multiples of its slide
-    from ``first`` on or, if that is 0, the ``instants`` from ``offsets[p]`` to ``offsets[p + 1]``.
-    ``firsts`` has the place of the first cell of each sub-window, and then how many there are.
-    How many were found is returned; if that is more than ``room``, nothing was written beyond it.
-    """
-    found, stamp = 0, 0
-    for p in range(len(windows)):
-        window, slide, following = windows[p], slides[p], offsets[p]
-        head, tail = 0, 0
-        while head < len(ends) and ends[head] <= answered[p]:
-            head += 1
-        while tail < len(ends) and ends[tail] + window <= answered[p]:
-            tail += 1
-        while tail < len(ends):  # otherwise all have come as well
-            if slide == 0:
-                if following == offsets[p + 1]:
-                    break
-                t = instants[following]
-                following += 1
-            else:
-                t = -(-(ends[tail] + window) // slide) * slide
-                if head < len(ends):
-                    t = min(t, -(-ends[head] // slide) * slide)
-                t = max(t, first[p])
-                if t > now:
-                    break
-            stamp += 1
-            for side in range(2):
-                shift = window if side else 0
-                at = tail if side else head
-                while at < len(ends) and ends[at] + shift <= t:
-                    for cell in range(firsts[at], firsts[at + 1]):
-                        g = groups[cell]
-                        if marks[g] != stamp:
-                            marks[g] = stamp
-                            if found < room:
-                                probe[found], time[found], group[found] = p, t, g
-                            found += 1
-                    at += 1
-                if side:
-                    tail = at
-                else:
-                    head = at
-    return found
-
-
 COUNTERS = 1 << 32
 """What raises the number of a store in what is sent to it, if that are counters."""
 VALUES = "values"
 """With a number, what is called so that is saved by value."""
 NO_CODES = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True)
-class Touched:
-    """Rows to look at: a probe, an instant at which it is due, and a group that may change."""
-
-    probe: Int64s
-    time: Int64s
-    group: Int64s
-
-    def __len__(self) -> int:
-        return len(self.probe)
 
 
 class CellsByValue(Protocol):
@@ -148,8 +85,9 @@ class CellsByValue(Protocol):
 
 class PredicateStore:
     """``sums`` are the summaries of counts and sums, ``extremes`` those of minima and maxima, each
-    with the number of its argument; of the latter ``scanned`` says which are never probed.
-    ``by_value`` has what is kept of values of arguments.
+    with the number of its argument. ``synopses`` are those over the latter: the number of the
+    extreme, and whether it is scanned, not probed. ``by_value`` has what is kept of values of
+    arguments, if there is one predicate. Those of several are known by their places.
     """
 
     def __init__(
@@ -158,17 +96,20 @@ class PredicateStore:
         keep: int,
         sums: Sequence[tuple[Summary, int]],
         extremes: Sequence[tuple[Summary, int]],
-        scanned: Sequence[bool],
+        synopses: Sequence[tuple[int, bool]],
         by_value: Mapping[ByValue, CellsByValue] = MappingProxyType({}),
+        *,
+        several: bool = False,
     ) -> None:
         self.s, self.keep, self.by_value = s, keep, by_value
+        self.pairs = PredicateCodes() if several else None
         self.summaries = GroupSummaries([*sums, *extremes])
-        self._sums, self._scanned = len(sums), tuple(scanned)
+        self._sums, self._synopses = len(sums), tuple(synopses)
         places = [*self.summaries.places, self.summaries.width]
         self._running_width = places[self._sums]
         self.sum_places, self.extreme_places = places[: self._sums], places[self._sums : -1]
-        self.work = [Work() for _ in range(1 + len(extremes))]
-        """Of the running synopses, and of each of the extremes."""
+        self.work = [Work() for _ in range(1 + len(synopses))]
+        """Of the running synopses, and of each of those of extremes."""
         self.scans = {cells: Work() for cells in by_value}
         self._build()
 
@@ -179,15 +120,17 @@ class PredicateStore:
         running, *others = self.work
         self.running = RunningColumns(self._running_width, base, running)
         self.extremes: list[IntervalColumns | BasicColumns] = []
-        for n, (scanned, work) in enumerate(zip(self._scanned, others, strict=True)):
-            at, ties = self.extreme_places[n], self._extreme(n).ties
+        for (of, scanned), work in zip(self._synopses, others, strict=True):
+            at, ties = self.extreme_places[of], self._extreme(of).ties
             self.extremes.append(
                 BasicColumns(at, work, ties) if scanned else IntervalColumns(at, base, work, ties)
             )
+        self._by_place = Growable(np.int64, width=2)  # of closed cells: predicate and group
+        self._by_place.clear(base)
         self._take_in()
 
-    def _extreme(self, number: int) -> ExtremeSummary:
-        summary, _ = self.summaries.aggregates[self._sums + number]
+    def _extreme(self, of: int) -> ExtremeSummary:
+        summary, _ = self.summaries.aggregates[self._sums + of]
         assert isinstance(summary, ExtremeSummary)
         return summary
 
@@ -198,9 +141,17 @@ class PredicateStore:
         """Keep sub-windows as long as another store of the same contents, as the same kinds."""
         self.keep = other.keep
         self._set_leaves()
-        if self._scanned != other._scanned:  # one kind is made from the other at once
-            self._scanned = other._scanned
+        if self._synopses != other._synopses:  # one kind is made from the other at once
+            self._synopses = other._synopses
+            self.work = [self.work[0], *(Work() for _ in self._synopses)]
             self._build()
+
+    def codes_of(self, places: Int64s, groups: Int64s) -> Int64s:
+        """What stands for groups of the predicates at ``places`` here."""
+        return groups if self.pairs is None else self.pairs.codes(places, groups)
+
+    def _codes_saved(self, groups: Interner) -> GroupCodes:
+        return groups if self.pairs is None else SavedPairs(self.pairs, groups)
 
     # --- updates
 
@@ -262,14 +213,21 @@ class PredicateStore:
         starts = store.windows.view[:, FIRST]
         which = np.searchsorted(starts, np.arange(first, stop), side="right") - 1
         chains.extend(codes, store.windows.view[which, COMES])
+        if self.pairs is not None:
+            places, groups = self.pairs.split(self.summaries.groups_of(codes))
+            order = np.lexsort((places, which))
+            self._by_place.append(np.stack([places[order], groups[order]], axis=1))
         self.running.extend(codes, store.table.view[at:end, : self._running_width])
         for column in self.extremes:
             column.extend(chains, store.table.view)
 
     # --- probes
 
-    def due(self, windows: Int64s, executions: Executions, now: int, codes: int) -> Touched | None:
-        """What may change in the windows at their executions until ``now``."""
+    def due(
+        self, windows: Int64s, places: Int64s, executions: Executions, now: int, codes: int
+    ) -> Touched | None:
+        """What may change in the windows over predicates at ``places``, at their executions until
+        ``now``."""
         store = self.summaries.store
         sub_windows = store.windows.view
         sub_windows = sub_windows[sub_windows[:, COMES] <= now]
@@ -277,14 +235,14 @@ class PredicateStore:
             return None
         ends = np.ascontiguousarray(sub_windows[:, COMES])
         firsts = np.append(sub_windows[:, FIRST], store.closed_before) - store.cells.base
-        groups = self.summaries.groups_of(store.cells.view)
+        of, groups = self._closed_groups()
         marks = np.zeros(max(codes, 1), np.int64)
         room = 2 * len(groups) + 64
         while True:
             probe, time, group = (np.empty(room, np.int64) for _ in range(3))
-            found = _touched(
-                windows, executions.slides, executions.answered, executions.first,
-                executions.offsets, executions.instants, ends, firsts, groups, now, room,
+            found = find_touched(
+                windows, places, executions.slides, executions.answered, executions.first,
+                executions.offsets, executions.instants, ends, firsts, of, groups, now, room,
                 marks, probe, time, group,
             )  # fmt: skip
             if found <= room:
@@ -292,9 +250,16 @@ class PredicateStore:
             marks[:] = 0
             room = found
 
+    def _closed_groups(self) -> tuple[Int64s, Int64s]:
+        """The predicates, if there are several, and the groups of the cells of each sub-window."""
+        if self.pairs is None:
+            return NO_CODES, self.summaries.groups_of(self.summaries.store.cells.view)
+        places, groups = np.ascontiguousarray(self._by_place.view.T)
+        return places, groups
+
     def cells_of(self, groups: Int64s) -> tuple[Int64s | None, Int64s]:
-        """The cell codes of groups: for each the place of its group in ``groups``, and the code;
-        None: each group has one.
+        """The cell codes of groups, or of what stands for them: for each the place of its group in
+        ``groups``, and the code; None: each group has one.
 
         A group has several if sums of doubles lie far apart (``GroupSummaries``).
         """
@@ -325,7 +290,7 @@ class PredicateStore:
         return words
 
     def probe_extreme(self, number: int, codes: Int64s, after: Int64s, until: Int64s) -> Int64s:
-        """One of the extremes over ``(after, until]``, as HELD, KEY and VALUE."""
+        """What a synopsis of extremes says of ``(after, until]``, as HELD, KEY and VALUE."""
         self.grow(int(codes.max(initial=-1)) + 1)
         table = self.summaries.store.table.view
         return self.extremes[number].probe(self.chains, table, codes, after, until)
@@ -333,7 +298,8 @@ class PredicateStore:
     def values_of(self, number: int, found: Int64s) -> pa.Array:
         """What extremes are that were probed, NULL where there is none."""
         values = np.ascontiguousarray(found[:, VALUE])
-        return self._extreme(number).to_array(values, found[:, HELD] > 0)
+        of, _ = self._synopses[number]
+        return self._extreme(of).to_array(values, found[:, HELD] > 0)
 
     # --- state
 
@@ -347,21 +313,32 @@ class PredicateStore:
         first = self.summaries.forget(until)
         self.chains.forget(first)
         self.running.forget(first)
+        self._by_place.drop_before(first)
         for column in self.extremes:
             column.forget(first)
 
-    def held_groups(self) -> Int64s:
-        return self.summaries.held_groups()
+    def held_groups(self, place: int | None = None) -> Int64s:
+        """Those of all summaries, or of those of the predicate at a place."""
+        held = self.summaries.held_groups()
+        if self.pairs is None:
+            return held
+        places, groups = self.pairs.split(held)
+        return groups if place is None else groups[places == place]
 
     def regroup(self, remap: Int64s) -> None:
         """Groups got new codes."""
-        self.summaries.renumber(remap[self.held_groups()])
+        if self.pairs is None:
+            self.summaries.renumber(remap[self.held_groups()])
+        else:
+            places, groups = self.pairs.split(self.summaries.held_groups())
+            self.pairs = PredicateCodes()
+            self.summaries.renumber(self.pairs.codes(places, remap[groups]))
         for cells in self.by_value.values():
             cells.regroup(NO_CODES, remap)
         self._build()
 
     def save(self, groups: Interner) -> Saved:
-        saved = self.summaries.save(groups)
+        saved = self.summaries.save(self._codes_saved(groups))
         for number, cells in enumerate(self.by_value.values()):
             saved.add(f"{VALUES}{number}", cells.save(groups))
         return saved
@@ -370,7 +347,7 @@ class PredicateStore:
         self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any], groups: Interner
     ) -> None:
         own = {name: batch for name, batch in segments.items() if not name.startswith(VALUES)}
-        self.summaries.load(own, meta, groups)
+        self.summaries.load(own, meta, self._codes_saved(groups))
         for number, cells in enumerate(self.by_value.values()):
             name = f"{VALUES}{number}"
             cells.load(below(name, segments), meta[name], groups)

@@ -24,16 +24,11 @@ the Spark that is there. Only the driver needs it: the scans that it makes are S
 
 from __future__ import annotations
 
-import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -51,7 +46,6 @@ from windrow.archive.runs.entries import positions
 from windrow.archive.runs.run import Run
 from windrow.archive.versions.versioned_index import disk_at
 from windrow.archive.versions.versions import Versions
-from windrow.core.errors import InputError
 from windrow.core.thresholds import Threshold
 from windrow.spark.active_session import active
 from windrow.spark.archive.options import (
@@ -68,14 +62,12 @@ from windrow.spark.archive.pins import Pin, Source, pin, whole_runs, whole_schem
 from windrow.spark.archive.pushdown import Where
 from windrow.spark.archive.spark_types import arrow_schema, cast, spark_schema
 from windrow.spark.frozen_imports import freeze_imports
+from windrow.spark.java_classes import provide_class
 
 FORMAT, SOURCE, CLASS = "windrow", "windrow-archive", "windrow.Format"
 """The format's name, that of its part in Python, and of its part in the virtual machine."""
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 """Where Java looks for the classes that are formats."""
-SHARED = "org.apache.spark.util.MutableURLClassLoader"
-"""The loader that Spark starts a driver with; threads and sessions have it in common."""
-_registering = threading.Lock()
 SLICE = Threshold(96 << 20)
 """Bytes of a run that a task reads, about; a run of Parquet counts three times."""
 AT_ONCE = Threshold(65_536, least=1)
@@ -87,46 +79,7 @@ _held: list[Pin] = []
 
 def provide(spark: SparkSession) -> None:
     """Have the virtual machine of a session know the class; once is enough for all of them."""
-    machine: Any = spark._jvm  # noqa: SLF001 - there is no other way to it
-    with _registering:
-        loader = _loader(spark, machine)
-        if loader.findResource(f"{CLASS.replace('.', '/')}.class") is None:
-            loader.addURL(machine.java.io.File(str(_compiled(machine))).toURI().toURL())
-
-
-def _loader(spark: SparkSession, machine: Any) -> Any:
-    """The farthest loader that classes can be added to."""
-    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
-    found, loader = None, machine.java.lang.Thread.currentThread().getContextClassLoader()
-    while loader is not None:
-        if is_instance_of(gateway, loader, SHARED):
-            found = loader
-        loader = loader.getParent()
-    if found is None:
-        raise InputError(
-            where="the format windrow",
-            expected="a driver that was started by Spark's own launcher",
-            found="one whose classes are loaded by something else",
-            remedy="start it with spark-submit or from Python",
-        )
-    return found
-
-
-def _compiled(machine: Any) -> Path:
-    """A folder with the class, which goes when the virtual machine ends."""
-    temporary = machine.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "windrow")
-    folder = Path(temporary.getAbsolutePath())
-    compiler = machine.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(files(__package__).joinpath("Format.java").read_text(encoding="utf-8"))
-    codes = compiler.getBytecodes()
-    for name in codes:
-        path = folder / f"{name.replace('.', '/')}.class"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(codes[name])
-    service = folder / SERVICE
-    service.parent.mkdir(parents=True)
-    service.write_text(f"{CLASS}\n")
-    return folder
+    provide_class(spark, CLASS, __package__, {SERVICE: f"{CLASS}\n"})
 
 
 def register(spark: SparkSession) -> None:

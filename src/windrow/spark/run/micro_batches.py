@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
@@ -27,6 +28,8 @@ from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED, spark_hash
 
+CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction")
+"""Of Java, that PySpark uses whenever a job is run."""
 BYTES_AGAIN = Threshold(64 * 2**20)
 """Bytes that may be read once more than needed, by all tasks together."""
 
@@ -109,7 +112,9 @@ class MicroBatches:
     @cached_property
     def _numbers(self) -> Any:
         """The number of each share in a partition; made once, since Spark takes a file for it."""
-        return self._session.sparkContext.parallelize(range(self._shares), self._shares)
+        context = self._session.sparkContext
+        remember_classes(context)
+        return context.parallelize(range(self._shares), self._shares)
 
     def _through(self, frame: DataFrame, tasks: BatchTasks, levels: range) -> list[TaskReport]:
         """Packed rows through levels of stages, each bucket in its partition."""
@@ -125,6 +130,14 @@ class MicroBatches:
         """Whether to read everything in each task takes less than to send it."""
         size = sum(reading.size for reading in readings)
         return (self._shares - 1) * size <= BYTES_AGAIN.value
+
+
+def remember_classes(context: SparkContext) -> None:
+    """Have PySpark's view of the virtual machine know classes by itself: it would look for each
+    name in a dozen packages, and these in all archives, every time that it is used."""
+    view: Any = context._jvm  # noqa: SLF001
+    for name in CLASSES:
+        setattr(view, name, getattr(view, name))
 
 
 def shares_of(streams: Sequence[StreamTask], partitions: int) -> tuple[tuple[int, ...], ...]:

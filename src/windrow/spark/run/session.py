@@ -18,12 +18,14 @@ from typing import Any
 from windrow.spark.run.java import ensure_java
 
 ensure_java()  # before pyspark looks for one
+from py4j.protocol import Py4JError  # noqa: E402
 from pyspark import SparkConf, SparkContext  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 
 from windrow.core.errors import InputError  # noqa: E402
 from windrow.core.paths import is_object_url  # noqa: E402
 from windrow.spark.archive.source import register  # noqa: E402
+from windrow.spark.java_classes import provide_class  # noqa: E402
 from windrow.spark.run.machine import start_machine  # noqa: E402
 from windrow.spark.run.spark_settings import (  # noqa: E402  # noqa: E402
     check_modules,
@@ -55,9 +57,12 @@ STREAMING = {
     # A watched directory is listed as often as this when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
 }
+NOTES_SETTING = "spark.sql.streaming.checkpointFileManagerClass"
+NOTES_CLASS = "windrow.CheckpointFiles"
+"""Who writes what Spark notes of micro-batches."""
 LOCAL = {
     # A rename is atomic on a local disk; this manager does without a detour, at every trigger.
-    "spark.sql.streaming.checkpointFileManagerClass": (
+    NOTES_SETTING: (
         "org.apache.spark.sql.execution.streaming.checkpointing."
         "FileSystemBasedCheckpointFileManager"
     ),
@@ -66,8 +71,8 @@ LOCAL = {
     # Blobs of several streams pass through this one process, whole.
     "spark.driver.memory": "2g",
     # The virtual machine passes blobs on; it needs to start soon more than to run fast. On two
-    # cores this halves its processor time over a run of a minute. For every file that it writes
-    # Hadoop starts a process, chmod, four in a micro-batch; VFORK does so without a helper process.
+    # cores this halves its processor time over a run of a minute. For files that Hadoop writes it
+    # starts a process, chmod; VFORK does so without a helper process.
     "spark.driver.defaultJavaOptions": (
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"
     ),
@@ -152,6 +157,16 @@ def open_session(
     return configure(session)
 
 
+def _write_notes_plainly(session: SparkSession) -> None:
+    """Have Spark's notes on a local disk written without a process for each file
+    (CheckpointFiles.java), where they are written by a manager that we have chosen."""
+    if session.conf.get(NOTES_SETTING, "") != LOCAL[NOTES_SETTING]:
+        return
+    with suppress(InputError, Py4JError):
+        provide_class(session, NOTES_CLASS, __package__)
+        session.conf.set(NOTES_SETTING, NOTES_CLASS)
+
+
 def _quiet_settings(*, verbose: bool) -> dict[str, str]:
     warehouse = tempfile.mkdtemp(prefix="windrow-warehouse-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
@@ -201,6 +216,7 @@ def configure(session: SparkSession) -> SparkSession:
     ours.conf.set(INDEX_MEMORY, session.conf.get(INDEX_MEMORY, DEFAULT_MEMORY) or DEFAULT_MEMORY)
     with suppress(InputError):  # queries do without the format; to register it again says why
         register(ours)
+    _write_notes_plainly(ours)
     return ours
 
 

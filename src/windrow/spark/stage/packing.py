@@ -10,9 +10,9 @@ The header of a blob has ``order`` (where its tuples stand in their stream), ``t
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -165,10 +165,24 @@ def prepare_tuples(pre: Node, delta: Delta) -> Delta:
             return delta
 
 
-@lru_cache(maxsize=64)
-def summariser_for(node: SlidingGroupBy | SharedGroupBy) -> SummariseRows | SummariseForMany:
-    """What makes summaries of tuples for a group-by over sub-windows."""
-    return summaries_of(node)
+Summed = SlidingGroupBy | SharedGroupBy
+_SUMMARISERS: OrderedDict[int, tuple[Summed, SummariseRows | SummariseForMany]] = OrderedDict()
+SUMMARISERS = 64
+"""Group-bys whose summarisers a worker has."""
+
+
+def summariser_for(node: Summed) -> SummariseRows | SummariseForMany:
+    """What makes summaries of tuples for a group-by over sub-windows.
+
+    It is known by the very node, which stays in the worker's memory: to compare nodes of a thousand
+    queries takes longer than to summarise.
+    """
+    known = _SUMMARISERS.get(id(node))
+    if known is None:
+        known = _SUMMARISERS[id(node)] = node, summaries_of(node)
+        if len(_SUMMARISERS) > SUMMARISERS:
+            _SUMMARISERS.popitem(last=False)
+    return known[1]
 
 
 def _wanted_groups(edge: StageEdge, routes: Routes) -> Groups | None:
