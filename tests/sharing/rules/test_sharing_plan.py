@@ -150,9 +150,11 @@ def test_explain_says_who_shares_which_synopsis_and_from_when() -> None:
         f"synopsis 2: {kept} 'UDP' (s = 1, b = 10); read by Q2, Q3",
         "Q1: sums of length from synopsis 1; complete at once",
         "Q2: sums of length from synopsis 2; complete at once",
-        "Q3: sums of length from synopsis 1 + synopsis 2; complete at once",
-        "late: sums of length from synopsis 1; complete from 105 s on",
-        "rare: sums of length from synopsis 1; complete at once; takes the answers of Q1 (CS8)",
+        "Q3: sums of length from synopsis 1 + synopsis 2; it starts on synopses 1, 2; "
+        "complete at once",
+        "late: sums of length from synopsis 1; it extends synopsis 1; complete from 105 s on",
+        "rare: sums of length from synopsis 1; it starts on synopsis 1; complete at once; "
+        "takes the answers of Q1 (CS8)",
         "group 1: Q1, Q2, rare, Q3 may run together (CS1, CS6)",
     ]
 

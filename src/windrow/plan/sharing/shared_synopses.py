@@ -46,7 +46,7 @@ from windrow.plan.nodes.sub_window_groups import (
     slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, take_apart
-from windrow.plan.sharing.saved_group import without_others
+from windrow.plan.sharing.saved_group import longest_asked, without_others
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
     Function,
@@ -134,7 +134,7 @@ class SharedSynopses:
     @property
     def title(self) -> str:
         """What the queries are called together."""
-        first, *others = self.queries
+        first, *others = self.present.values()
         return f"{first.name} and {len(others):,} more" if others else first.name
 
 
@@ -304,7 +304,7 @@ def without_queries(group: SharedSynopses, names: Collection[str]) -> SharedSyno
     for name in names:
         sharing = drop_query(sharing, name)
     left = {n for n, query in group.present.items() if query.name not in names}
-    plan = without_others(group.plan, left)
+    plan = without_others(group.plan, left, sharing, group.places)
     gone = frozenset(range(len(group.queries))) - left
     return replace(group, plan=plan, sharing=sharing, gone=gone)
 
@@ -336,7 +336,10 @@ class _Stores:
         for synopsis in sharing.synopses:
             if synopsis.number not in self.places:
                 shape = synopsis.shape
-                place = new.setdefault((shape.predicate, shape.s), len(self._known) + len(new))
+                if synopsis.beside is not None:
+                    place = self.places[synopsis.beside]
+                else:
+                    place = new.setdefault((shape.predicate, shape.s), len(self._known) + len(new))
                 self.places[synopsis.number] = place
 
     def synopses(self) -> Iterator[PredicateSynopses]:
@@ -355,8 +358,7 @@ class _Stores:
                 for _, shape in here
                 if shape.contents.argument is not None
             )
-            readers = (m.query for number, _ in here for m in self._sharing.readers(number))
-            keep = max((reader.window + reader.slide for reader in readers), default=0)
+            keep = longest_asked(self._sharing, (number for number, _ in here))
             if place < len(self._known):  # what nobody reads any more stays in its summaries
                 kinds = {(c.function, c.argument): c.kind for c in contents}
                 known = self._known[place]
