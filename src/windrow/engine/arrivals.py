@@ -9,7 +9,7 @@ EXPLAIN and ``execute`` ask the same function, so that what is said is what happ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from windrow.engine.embedded_run import EmbeddedRun
@@ -29,10 +29,11 @@ class Arrivals:
 
 def take_in(
     queries: Sequence[QueryDeclaration],
-    runs: Iterable[EmbeddedRun],
+    runs: Mapping[EmbeddedRun, int | None],
     complete_alone: Callable[[QueryDeclaration], int],
 ) -> Arrivals:
-    """Which of the queries join which of the runs, one after the other.
+    """Which of the queries join which of the runs, one after the other, and answer after which
+    instant; None: there were no tuples, and nothing is missed.
 
     One that would run beside a query that is alone joins it unless it is complete earlier by
     itself, filled with tuples that somebody holds: ``complete_alone`` says from when.
@@ -44,7 +45,8 @@ def take_in(
     left = []
     for query in queries:
         family = family_of(query)
-        found = None if family is None else _best(query, families.get(family, ()), grown)
+        near = {} if family is None else {run: runs[run] for run in families.get(family, ())}
+        found = _best(query, near, grown)
         if found is None or _is_complete_later(*found, query, complete_alone):
             left.append(query)
         else:
@@ -54,15 +56,15 @@ def take_in(
 
 def _best(
     query: QueryDeclaration,
-    runs: Iterable[EmbeddedRun],
+    runs: Mapping[EmbeddedRun, int | None],
     grown: Mapping[EmbeddedRun, SharedSynopses],
 ) -> tuple[EmbeddedRun, SharedSynopses] | None:
     """The run that a query joins, and its group then: a group before a query that is alone, and
     of these the one with which it is complete first."""
     found: list[tuple[bool, float, int, EmbeddedRun, SharedSynopses]] = []
-    for number, run in enumerate(runs):
+    for number, (run, now) in enumerate(runs.items()):
         group = grown.get(run) or run.group
-        joined = None if group is None else with_query(group, query, run.pipeline.now)
+        joined = None if group is None else with_query(group, query, now)
         if joined is not None:
             complete = joined.sharing.member(query.name).complete_from
             turn = float("-inf") if complete is None else complete

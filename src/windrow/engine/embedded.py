@@ -142,14 +142,14 @@ class Embedded:
         leaving: Collection[EmbeddedRun],
     ) -> tuple[list[tuple[EmbeddedRun, Job]], Sequence[Job]]:
         """Runs with the jobs that they become when queries join them, and the jobs of others."""
-        joinable = [
-            run
+        joinable = {
+            run: run.joined_after if self.inputs.missed_before(run.streams) else None
             for run in self.runs
             if self.strategy is Strategy.UPA
             and run not in leaving
             and run.failure is None
-            and self.inputs.missed_before(run.streams)
-        ]
+            and self.inputs.are_pushed(run.streams)
+        }
         arrivals = take_in(queries, joinable, self._complete_alone)
         joining = [(run, job_of_synopses(group)) for run, group in arrivals.grown.items()]
         left = arrivals.left

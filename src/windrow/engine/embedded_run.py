@@ -161,6 +161,12 @@ class EmbeddedRun:
         group = group_of_one(self.job.members[0].query, since, self.complete_from)
         return group if group is not None and keeps_enough(group, self.pipeline) else None
 
+    @property
+    def joined_after(self) -> int:
+        """The instant after which a query answers that joins it when there were tuples: the last
+        one that is closed, or of which it has missed some itself."""
+        return max(self.pipeline.now, *self.since.values(), BEGINNING)
+
     def join(self, job: Job) -> None:
         """Go on with queries more or fewer, which read the synopses that are there; with the first
         that is more a query that was alone becomes a group."""

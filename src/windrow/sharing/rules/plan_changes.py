@@ -204,7 +204,7 @@ def _supply(
     """
 
     def complete_from(synopsis: Synopsis) -> int | None:
-        return _complete_from(synopsis.held_from(now), query, now, s)
+        return _complete_from(synopsis.held_from(now), query, now)
 
     offered: dict[SynopsisShape, Synopsis] = {}
     for synopsis in sorted(_offers(plan, contents, now, s), key=lambda o: _turn(complete_from(o))):
@@ -289,15 +289,18 @@ def _supply_own(
     synopsis = Synopsis(plan.made + 1, shape, since)
     plan = replace(plan, synopses=(*plan.synopses, synopsis), made=plan.made + 1)
     part = Part(contents, (synopsis.number,))
-    complete = _complete_from(since, query, now, s)
+    complete = _complete_from(since, query, now)
     return _Supply(plan, part, complete, filled=(synopsis.number,))
 
 
-def _complete_from(held: int | None, query: PeriodicQuery, now: int | None, s: int) -> int | None:
-    """The first update at which all of the window is held; None if the last one was that far."""
-    if held is None or now is None or held + query.window <= now // s * s:
+def _complete_from(held: int | None, query: PeriodicQuery, now: int | None) -> int | None:
+    """The instant of the first answer for which all of the window is held; None if that is the
+    first one after ``now``."""
+    if held is None or now is None:
         return None
-    return held + query.window
+    slide = query.slide
+    complete = -(-(held + query.window) // slide) * slide
+    return None if complete <= (now // slide + 1) * slide else complete
 
 
 def _shrink(synopsis: Synopsis, readers: Sequence[Member]) -> Synopsis:
