@@ -236,12 +236,13 @@ def test_explain_says_what_a_query_starts_on_extends_and_fills(db):
             f"synopsis 2: {most} (s = 5 SECONDS, b = 4); shared with b",
             f"synopsis 1: {sums} (s = 5 SECONDS, b = 4); shared with a",
             (
-                "synopsis 3: running synopsis of counts of n by k over s (s = 5 SECONDS, b = 4), "
+                "synopsis 4: running synopsis of counts of n by k over s (s = 5 SECONDS, b = 4), "
                 "kept beside synopsis 1; read by nobody else"
             ),
             (
-                "maxima of n from synopsis 2; sums of n from synopsis 1; counts of n from synopsis 3; "
-                "it starts on synopses 1, 3 and extends synopsis 2; complete from 50 on (SS1, SS2)"
+                "maxima of n from synopsis 2; sums of n from synopsis 1; "
+                "counts of n from synopsis 4; it starts on synopses 1, 4 and extends synopsis 2; "
+                "complete from 50 on (SS1, SS2)"
             ),
         ],
     }

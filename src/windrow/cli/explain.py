@@ -14,7 +14,8 @@ from rich.text import Text
 from windrow.cli.console import out, print_warning
 from windrow.cli.error_messages import errors_in_words, read_script
 from windrow.cli.options import Script, StrategyOption, Verbose, place_of
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
+from windrow.core.warnings import WindrowWarning
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.costs.flows import StreamStatistics
@@ -69,7 +70,11 @@ def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Com
 
     def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
         schedule = keep_schedule(place, None)
-        groups = groups_of(queries, place, strategy, schedule, joining=True)
+        try:
+            groups = groups_of(queries, place, strategy, schedule, joining=True)
+        except StateError as error:  # a run would be refused; its plans can be looked at
+            print_warning(WindrowWarning(str(error)))
+            return groups_among(queries, strategy)
         return [group.shared for group in groups]
 
     return compiled_from(script, strategy, lambda _: read_statistics(place)), share
