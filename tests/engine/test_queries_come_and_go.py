@@ -402,3 +402,20 @@ def test_results_in_files_go_on_when_another_joins(db, tmp_path):
         assert bag(windrow.results(tmp_path / name).answer()) == bag(whole.answer())
     (whole,) = run(f"{QUERY.format('SUM(n)', 20, 5, '')};", [rows_until(50)], 50)
     assert bag(windrow.results(tmp_path / "a").changes()) == bag(whole.changes())
+
+
+def test_one_time_sql_is_not_answered_from_synopses_that_began_within_its_window(db):
+    for window in (2, 4):
+        db.execute(f"CREATE QUERY w{window} AS {QUERY.format('SUM(n)', window, 2, '')}")
+    db.push("s", {"ts": [5], "k": [1], "w": ["a"], "n": [9], "x": [0.5]})
+    db.advance(to=6)
+    db.execute(f"CREATE QUERY late AS {QUERY.format('MAX(n)', 12, 2, '')}")
+    db.push("s", {"ts": [12], "k": [1], "w": ["a"], "n": [2], "x": [0.5]})
+    asked = QUERY.format("MAX(n)", 8, 4, "")
+    for instant, known in ((15, False), (16, True)):  # the window ends at 12 and at 16
+        db.advance(to=instant)
+        if known:
+            assert db.query(asked).to_pylist() == [{"k": 1, "a": 2}]
+        else:
+            with pytest.raises(InputError, match="running query holds"):
+                db.query(asked)
