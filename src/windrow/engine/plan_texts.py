@@ -26,8 +26,9 @@ def texts_of_script(compiled: Compiled, runtime: Runtime, runs: Sequence[Run]) -
     dropped = {declaration.name.lower() for declaration in compiled.dropped}
     together = runtime.groups_with(compiled.queries, dropped) if new else ()
     named = [query for query in compiled.catalog.queries if query.name in compiled.named]
+    wanted: list[Asked] = [*named, *compiled.explains]
     texts = []
-    for asked in (*named, *compiled.explains):
+    for asked in wanted:
         query = _query(asked)
         is_new = (query.name, query.span) in new
         texts.append(plan_text(asked, runtime, runs, together if is_new else None))
