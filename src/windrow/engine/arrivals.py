@@ -38,6 +38,8 @@ def take_in(
     One that would run beside a query that is alone joins it unless it is complete earlier by
     itself, filled with tuples that somebody holds: ``complete_alone`` says from when.
     """
+    if not runs:
+        return Arrivals({}, queries)
     families: dict[object, list[EmbeddedRun]] = {}
     for run in runs:
         families.setdefault(run.family, []).append(run)
