@@ -36,7 +36,7 @@ def explain(
         Path | None,
         typer.Option(
             metavar="CHECKPOINT",
-            help="Plan with the figures that were observed for this checkpoint.",
+            help="Plan with the figures of this checkpoint, and say what new queries join there.",
             show_default=False,
         ),
     ] = None,
