@@ -39,6 +39,11 @@ def compiled(
     directory: Path, queries: dict[str, str], out: str, format_: str = "parquet", more: str = ""
 ) -> Catalog:
     """The streams of ``write_streams`` and the queries, each into a directory of its own."""
+    return compile_script(script_of(directory, queries, out, format_) + more).catalog
+
+
+def script_of(directory: Path, queries: dict[str, str], out: str, format_: str = "parquet") -> str:
+    """The text of that."""
     text = "".join(
         f"CREATE STREAM {s} (ts BIGINT, k INT, v BIGINT) FROM '{directory / s}' FORMAT parquet "
         "TIMESTAMP BY ts SLACK 4;\n"
@@ -48,7 +53,7 @@ def compiled(
         text += (
             f"CREATE QUERY {name} AS {query} INTO '{directory / out / name}' FORMAT {format_};\n"
         )
-    return compile_script(text + more).catalog
+    return text
 
 
 def run_on_spark(catalog: Catalog, checkpoint: Path, **options: Any) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +14,19 @@ from rich.text import Text
 from windrow.cli.console import out, print_warning
 from windrow.cli.error_messages import errors_in_words, read_script
 from windrow.cli.options import Script, StrategyOption, Verbose, place_of
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
+from windrow.core.warnings import WindrowWarning
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.explain import explain as explained
-from windrow.plan.jobs import groups_among
+from windrow.plan.jobs import Group, groups_among
 from windrow.plan.listing import Listing
 from windrow.plan.program import Compiled, compile_script
 from windrow.plan.strategy import Strategy
+
+Share = Callable[[Sequence[QueryDeclaration]], Sequence[Group]]
+"""Says what queries share."""
 
 
 def explain(
@@ -31,7 +36,7 @@ def explain(
         Path | None,
         typer.Option(
             metavar="CHECKPOINT",
-            help="Plan with the figures that were observed for this checkpoint.",
+            help="Plan with the figures of this checkpoint, and say what new queries join there.",
             show_default=False,
         ),
     ] = None,
@@ -47,17 +52,32 @@ def explain(
     """
     with errors_in_words(script, verbose=verbose):
         if checkpoint is None:
-            compiled = compiled_from(script, strategy)
+            compiled, share = compiled_from(script, strategy), None
         else:
-            from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
-                read_statistics,
-            )
-
-            compiled = compiled_from(
-                script, strategy, lambda _: read_statistics(place_of(checkpoint))
-            )
+            compiled, share = _with_checkpoint(script, strategy, place_of(checkpoint))
         print_listings(compiled.listings)
-        print_plans(compiled, [*compiled.queries, *compiled.explains], strategy)
+        print_plans(compiled, [*compiled.queries, *compiled.explains], strategy, share)
+
+
+def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Compiled, Share]:
+    """The script as it would go on from a checkpoint, and what says what its queries share then:
+    new ones join those that are there."""
+    from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
+        read_statistics,
+    )
+    from windrow.spark.checkpoint.query_groups import groups_of  # noqa: PLC0415 - loads Arrow
+    from windrow.spark.checkpoint.script_record import keep_schedule  # noqa: PLC0415 - loads Arrow
+
+    def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
+        schedule = keep_schedule(place, None)
+        try:
+            groups = groups_of(queries, place, strategy, schedule, joining=True)
+        except StateError as error:  # a run would be refused; its plans can be looked at
+            print_warning(WindrowWarning(str(error)))
+            return groups_among(queries, strategy)
+        return [group.shared for group in groups]
+
+    return compiled_from(script, strategy, lambda _: read_statistics(place)), share
 
 
 def compiled_from(
@@ -91,9 +111,22 @@ def print_listings(listings: Sequence[Listing]) -> None:
 
 
 def print_plans(
-    compiled: Compiled, subjects: Sequence[QueryDeclaration | ExplainRequest], strategy: Strategy
+    compiled: Compiled,
+    subjects: Sequence[QueryDeclaration | ExplainRequest],
+    strategy: Strategy,
+    share: Share | None = None,
 ) -> None:
-    if subjects:
-        shared = groups_among(compiled.queries, strategy)
-        texts = (explained(s, strategy, shared, compiled.queries).rstrip() for s in subjects)
+    """The plans of some queries. What EXPLAIN is of and no query of the script is said as if it
+    were one more of these."""
+    share = share or partial(groups_among, strategy=strategy)
+    known = {(query.name, query.span) for query in compiled.queries}
+    together = share(compiled.queries) if subjects else ()
+    texts = []
+    for subject in subjects:
+        query = subject.query if isinstance(subject, ExplainRequest) else subject
+        groups = together
+        if (query.name, query.span) not in known:
+            groups = share([*(q for q in compiled.queries if q.name != query.name), query])
+        texts.append(explained(subject, strategy, groups, compiled.queries).rstrip())
+    if texts:
         out().print("\n\n".join(texts))

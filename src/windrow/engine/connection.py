@@ -18,13 +18,11 @@ from windrow.cql.script_parameters import Values
 from windrow.engine.clocks import on_clocks_of_files, replace_queries
 from windrow.engine.function_declarations import declare_function, load_functions
 from windrow.engine.handles import ArchiveHandle, ByName, Executed, Handle, SubscriptionsHandle
-from windrow.engine.late_start import words_of_running
 from windrow.engine.notebook_html import Plan, rows_html
+from windrow.engine.plan_texts import plan_text, texts_of_script
 from windrow.engine.runtime import Run, Runtime
-from windrow.plan.binder import ExplainRequest
-from windrow.plan.catalog import Catalog, QueryDeclaration
-from windrow.plan.explain import explain
-from windrow.plan.jobs import Days, Matches, groups_among
+from windrow.plan.catalog import Catalog
+from windrow.plan.jobs import Days, Matches
 from windrow.plan.program import Compiled, compile_script
 from windrow.streams.relations import RelationMonitor
 
@@ -80,7 +78,7 @@ class Connection:
             self._hand_out(runs)
             self._tell()
         handles = [self.queries[name] for name in compiled.named]
-        plans = [Plan(explain(request, runtime.strategy)) for request in compiled.explains]
+        plans = [Plan(plan_text(of, runtime, self._runs)) for of in compiled.explains]
         return Executed(handles, compiled.listings, plans)
 
     def function(
@@ -164,25 +162,7 @@ class Connection:
             quoted = cql.replace('"', '""')
             cql = f'EXPLAIN "{quoted}"'
         compiled = self._compile(cql, parameters)
-        strategy = self._runtime.strategy
-        running = [run.job.synopses or run.job.selection for run in self._runs]
-        shared = [*groups_among(compiled.queries, strategy), *(g for g in running if g)]
-        named = [query for query in compiled.catalog.queries if query.name in compiled.named]
-        wanted: list[QueryDeclaration | ExplainRequest] = [*named, *compiled.explains]
-        beside = tuple(compiled.catalog.queries)
-        texts = (
-            "\n".join(filter(None, (explain(of, strategy, shared, beside), self._late_words(of))))
-            for of in wanted
-        )
-        return Plan("\n\n".join(texts))
-
-    def _late_words(self, asked: QueryDeclaration | ExplainRequest) -> str | None:
-        """From when on the answers of a query are complete, if it is late or would be."""
-        query = asked.query if isinstance(asked, ExplainRequest) else asked
-        running = self.queries.get(query.name)
-        if running is None:
-            return self._runtime.late_words(query)
-        return words_of_running(running.complete_from, query.clock)
+        return Plan("\n\n".join(texts_of_script(compiled, self._runtime, self._runs)))
 
     def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""

@@ -38,7 +38,7 @@ class DeliveredChanges:
 
     def __init__(self, job: Job, *, keep: bool = True) -> None:
         self.clock, self._keep = job.clock, keep
-        self._own: dict[int, OwnColumns] | None = {} if job.is_shared else None
+        self._own: dict[int, OwnColumns] | None = None
         self._own_changes: dict[int, OwnColumns] = {}
         self._tailed = not keep and any(member.is_stream for member in job.members.values())
         self._tails: dict[int, pa.RecordBatch] = {}
@@ -50,6 +50,7 @@ class DeliveredChanges:
     def follow(self, job: Job) -> None:
         """Deliver to all members of the job, some of which may have come just now."""
         self._schema = job.plan.schema
+        self._own = {} if job.is_shared else None
         if self._own is not None:
             self._schema = Schema(tuple(self._schema)[1:])
             for n, member in job.members.items():
@@ -57,9 +58,8 @@ class DeliveredChanges:
                 self._own[n] = OwnColumns(places, arrow_schema(schema))
                 places = (0, 1, *(i + 2 for i in places))
                 self._own_changes[n] = OwnColumns(places, changes_schema(schema, job.clock))
-        self.counts = np.append(
-            self.counts, np.zeros(max(job.members) + 1 - len(self.counts), np.int64)
-        )
+        more = max(0, max(job.members) + 1 - len(self.counts))
+        self.counts = np.append(self.counts, np.zeros(more, np.int64))
         for n in job.members.keys() - self.consumers.keys():
             self.consumers[n] = QueryChanges(self.log, _part_of(n), keep=self._keep)
 

@@ -13,8 +13,9 @@ from threading import Lock
 from typing import Any
 
 from windrow.core.errors import DataError, InputError, WindrowError
-from windrow.core.time import Clock, Stopwatch, Wall, no_stopwatch, no_wall_clock
+from windrow.core.time import BEGINNING, Clock, Stopwatch, Wall, no_stopwatch, no_wall_clock
 from windrow.core.warnings import WindrowWarning
+from windrow.engine.arrivals import take_in
 from windrow.engine.clocks import put_on_clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.embedded_run import EmbeddedRun
@@ -24,11 +25,10 @@ from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
-from windrow.plan.jobs import Job, arrange, job_of_synopses
+from windrow.plan.jobs import Group, Job, arrange, groups_of, job_of_synopses
 from windrow.plan.nodes import Node, StreamScan, walk
 from windrow.plan.physical.columns_read import columns_read
-from windrow.plan.sharing.group_schedule import ScheduleOptions, schedule_again
-from windrow.plan.sharing.shared_synopses import SharedSynopses, with_query
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.query_table import refuse_late
 from windrow.streams.relations import RelationMonitor
@@ -89,7 +89,7 @@ class Embedded:
             self.runs = [run for run in runs if run.failure is None]
             for (run, job), pipeline in zip(runs.items(), pipelines, strict=True):
                 if len(run.job.members) > len(job.members):
-                    run.job, run.pipeline = job, pipeline
+                    run.go_back(job, pipeline)
                 run.put_on_clock(job.clock)
             self._leaving = {}
             raise
@@ -123,39 +123,52 @@ class Embedded:
 
         Files are read again for a query that comes late, so only pushed rows are worth it.
         """
-        groups, left = self._joinable(), []
-        before = dict(groups)
-        for query in queries:
-            for run, group in groups.items():
-                joined = with_query(group, query, run.pipeline.now)
-                if joined is not None:
-                    groups[run] = joined
-                    break
-            else:
-                left.append(query)
-        grown = [run for run, group in groups.items() if group is not before[run]]
-        self._joining = [(run, job_of_synopses(schedule_again(groups[run]))) for run in grown]
-        late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
-        jobs = [job for _, job in self._joining]
-        return [*jobs, *arrange(left, archives, catalog, self.strategy, late, self._schedule)]
+        self._joining, jobs = self._arrange(queries, archives, catalog, self._leaving)
+        return [*(job for _, job in self._joining), *jobs]
 
-    def _joinable(self) -> dict[EmbeddedRun, SharedSynopses]:
-        """Runs over pushed rows whose synopses others may read too."""
-        return {
-            run: run.job.synopses
+    def groups_with(
+        self, queries: Sequence[QueryDeclaration], dropped: Collection[str] = ()
+    ) -> Sequence[Group]:
+        """What queries would share, with others and with each other, if they were made now."""
+        leaving = {r for r in self.runs if r.job.names & {*dropped}}
+        joining, jobs = self._arrange(queries, (), Catalog(), leaving)
+        return groups_of([*(job for _, job in joining), *jobs])
+
+    def _arrange(
+        self,
+        queries: Sequence[QueryDeclaration],
+        archives: Sequence[ArchiveDeclaration],
+        catalog: Catalog,
+        leaving: Collection[EmbeddedRun],
+    ) -> tuple[list[tuple[EmbeddedRun, Job]], Sequence[Job]]:
+        """Runs with the jobs that they become when queries join them, and the jobs of others."""
+        joinable = {
+            run: run.joined_after if self.inputs.missed_before(run.streams) else None
             for run in self.runs
-            if run.job.synopses is not None
-            and not run.job.synopses.gone
-            and run not in self._leaving
+            if self.strategy is Strategy.UPA
+            and run not in leaving
             and run.failure is None
-            and self.inputs.missed_before(run.streams)
+            and self.inputs.are_pushed(run.streams)
         }
+        arrivals = take_in(queries, joinable, self._complete_alone)
+        joining = [(run, job_of_synopses(group)) for run, group in arrivals.grown.items()]
+        left = arrivals.left
+        late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
+        return joining, arrange(left, archives, catalog, self.strategy, late, self._schedule)
+
+    def _complete_alone(self, query: QueryDeclaration) -> int:
+        """From which instant on a query would be complete that is made now and runs alone."""
+        plan = apply_strategy(query.plan, self.strategy)
+        start = self._late_start(plan, _streams(query), self.runs)
+        return BEGINNING if start is None else max(start.complete_from, start.begins)
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
         """Start jobs, which see what the relations hold and what was read of streams' files."""
-        refuse_late({m.name for job in jobs for m in job.members.values()}, catalog.queries)
-        self.inputs.declare(catalog)
         joining, self._joining = self._joining, []
+        running = {m.name for run, _ in joining for m in run.job.members.values()}
+        started = {m.name for job in jobs for m in job.members.values()} - running
+        refuse_late(started, catalog.queries)
+        self.inputs.declare(catalog)
         together = [id(job) for _, job in joining]
         runs = [
             EmbeddedRun(job, self.strategy, self.wall, keep=self._keep)
@@ -201,13 +214,8 @@ class Embedded:
         return bool(start.fills)
 
     def late_words(self, query: QueryDeclaration) -> str | None:
-        """What to say of a query that would be made now; None if it has missed nothing."""
-        for run, group in self._joinable().items():
-            joined = with_query(group, query, run.pipeline.now)
-            if joined is not None:
-                since = joined.sharing.member(query.name).complete_from
-                when = "at once" if since is None else f"from instant {since}"
-                return f"late: it shares the synopses of {run.name}; complete {when}"
+        """What to say of a query that would be made now, and share no synopses; None if it has
+        missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
         start = self._late_start(plan, _streams(query), self.runs)
         return None if start is None else start.words(query.clock)

@@ -20,6 +20,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
+from windrow.engine.group_from_single import go_on_from_single, keeps_enough
 from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
@@ -31,8 +32,9 @@ from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job, job_of_synopses
 from windrow.plan.nodes import RelationScan
+from windrow.plan.sharing.group_of_one import Family, family_of, family_of_group, group_of_one
 from windrow.plan.sharing.group_schedule import schedule_again
-from windrow.plan.sharing.shared_synopses import without_queries
+from windrow.plan.sharing.shared_synopses import SharedSynopses, without_queries
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import changes_schema
 from windrow.result_files.member_rows import ByMember, OfOne
@@ -72,6 +74,7 @@ class EmbeddedRun:
         self.since: dict[str, int] = {}
         """Of streams that had rows before it started, the last instant of which it missed some."""
         self.complete_from: int | None = None
+        self._family: tuple[Job, Family | None] | None = None
         self._filled: dict[int, WaitingRows] = {}
         self._begins: int | None = None
         self.rows_in = self.late = self.overflows = 0
@@ -134,12 +137,53 @@ class EmbeddedRun:
         schedule = self.pipeline.schedule
         return None if schedule is None else schedule.delays().get(self.job.members[number].name)
 
+    @property
+    def family(self) -> Family | None:
+        """What queries have in common that may join it; None if none may."""
+        if self._family is None or self._family[0] is not self.job:
+            synopses, members = self.job.synopses, self.job.members
+            found = None if synopses is None else family_of_group(synopses)
+            if synopses is None and len(members) == 1 and self.job.archive is None:
+                found = family_of(members[0].query)
+            self._family = self.job, found
+        return self._family[1]
+
+    @property
+    def group(self) -> SharedSynopses | None:
+        """What others may join: the queries that it answers or, of one alone, the group that this
+        could become."""
+        if self.job.synopses is not None:
+            return self.job.synopses
+        if self._begins is not None or self._filled or self.late:
+            return None
+        missed = self.since.get(self.streams[0], BEGINNING)
+        since = None if missed == BEGINNING else missed
+        group = group_of_one(self.job.members[0].query, since, self.complete_from)
+        return group if group is not None and keeps_enough(group, self.pipeline) else None
+
+    @property
+    def joined_after(self) -> int:
+        """The instant after which a query answers that joins it when there were tuples: the last
+        one that is closed, or of which it has missed some itself."""
+        return max(self.pipeline.now, *self.since.values(), BEGINNING)
+
     def join(self, job: Job) -> None:
-        """Go on with one query more or fewer, which read the synopses that are there."""
+        """Go on with queries more or fewer, which read the synopses that are there; with the first
+        that is more a query that was alone becomes a group."""
         pipeline = Pipeline(job.plan, changes=True)
-        pipeline.go_on_from(self.pipeline)
-        assert isinstance(self.delivery, DeliveredChanges)
-        self.delivery.follow(job)
+        if self.job.synopses is None:
+            assert job.synopses is not None
+            go_on_from_single(job.synopses, pipeline, self.pipeline)
+        else:
+            pipeline.go_on_from(self.pipeline)
+        self._changes.follow(job)
+        self.job, self.pipeline, self._live = job, pipeline, None
+
+    def go_back(self, job: Job, pipeline: Pipeline) -> None:
+        """Be what it was before others joined it."""
+        for number in self.job.members.keys() - job.members.keys():
+            self._changes.drop(number)
+        self._changes.follow(job)
         self.job, self.pipeline, self._live = job, pipeline, None
 
     def leave(self, numbers: Collection[int]) -> None:
@@ -162,8 +206,7 @@ class EmbeddedRun:
         synopses = self.job.synopses
         if synopses is None:
             return self.complete_from
-        joined = synopses.sharing.member(self.job.members[number].name).complete_from
-        return self.complete_from if joined is None else joined
+        return synopses.sharing.member(self.job.members[number].name).complete_from
 
     def fill(self, start: LateStart) -> None:
         """Start with what others hold; what they let wait has been offered."""

@@ -270,6 +270,16 @@ class Inputs:
                     now = self.time(query.streams)
                     query.follow(min(reached.get(n, now) for n in query.streams))
 
+    def are_pushed(self, names: Iterable[str]) -> bool:
+        """Whether these are streams of which no rows can be read again."""
+        found = [self.monitors.get(name) for name in names]
+        return all(
+            monitor is not None
+            and not isinstance(monitor, RelationMonitor)
+            and monitor.declaration.source is None
+            for monitor in found
+        )
+
     def missed_before(self, names: Iterable[str]) -> dict[str, int]:
         """Of streams whose rows were pushed and released, up to where: a query that starts now
         does not get them. Files are read again for it, and relations shown."""

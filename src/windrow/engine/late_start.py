@@ -54,6 +54,7 @@ from windrow.plan.nodes.window_specs import (
     UnboundedWindow,
     WindowSpec,
 )
+from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
 from windrow.streams.monitor import tick_text
 
@@ -183,6 +184,18 @@ def words_of_running(complete_from: int | None, clock: Clock) -> str | None:
     if complete_from == FOREVER:
         return "late: its answers do not have what came before"
     return f"late: complete from instant {tick_text(complete_from, clock)}"
+
+
+def words_of_member(group: SharedSynopses, name: str, clock: Clock) -> str | None:
+    """For EXPLAIN of a query that would join others which share synopses; None if it has missed
+    nothing."""
+    member = group.sharing.member(name)
+    if member.arrival is None:
+        return None
+    others = ", ".join(sorted(group.names - {name})[:1])
+    since = member.complete_from
+    when = "at once" if since is None else f"from instant {tick_text(since, clock)}"
+    return f"late: it shares synopses with {others}; complete {when}"
 
 
 def late_start(

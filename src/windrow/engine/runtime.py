@@ -21,7 +21,7 @@ from windrow.engine.inputs import Inputs
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.progress import Lateness, Progress
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
-from windrow.plan.jobs import Job
+from windrow.plan.jobs import Group, Job
 from windrow.plan.strategy import Strategy
 from windrow.sharing.schedule import QueryDelay
 from windrow.subscriptions.subscriptions import Subscriptions
@@ -156,8 +156,15 @@ class Runtime(Protocol):
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> Sequence[Run]:
         """Start jobs. They see what the relations hold, and files from their beginning."""
 
+    def groups_with(
+        self, queries: Sequence[QueryDeclaration], dropped: Collection[str] = ()
+    ) -> Sequence[Group]:
+        """What queries would share, with others and with each other, if they were made now, and
+        what has one of the lower-case names ``dropped`` were gone. Nothing is changed."""
+
     def late_words(self, query: QueryDeclaration) -> str | None:
-        """What a query would begin with that is made now; None if it has missed nothing."""
+        """What a query would begin with that is made now, and shares no synopses; None if it has
+        missed nothing."""
 
     def read(self) -> None:
         """Take in all files that were found."""

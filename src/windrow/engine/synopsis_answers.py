@@ -59,6 +59,9 @@ def probe_synopses(
     if member is None or member.top is not None or complete is not None:
         return None
     instant = now // member.slide * member.slide
+    began = (joined.sharing.synopsis(n).since for n in joined.sharing.member(query.name).numbers)
+    if any(since is not None and since > instant - member.window for since in began):
+        return None
     numbers = {n for a in member.aggregates for n in (*a.added, *a.subtracted)}
     read = [group.plan.synopses[n] for n in numbers]
     if any(instant - member.window + each.s + each.keep <= now for each in read):

@@ -39,8 +39,8 @@ class FirstOfMembers:
         return (self.kept,)
 
     def adopt(self, other: FirstOfMembers) -> None:
-        """Go on where another one over fewer queries was."""
-        self.fronts.update(other.fronts)
+        """Go on where another one over fewer queries was, or over more, some of which have gone."""
+        self.fronts.update({n: front for n, front in other.fronts.items() if n in self.tops})
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs

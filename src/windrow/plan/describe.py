@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from windrow.core.schema import Schema, Type
@@ -72,6 +73,17 @@ def duration(ticks: int, clock: Clock) -> str:
     unit = next(u for u in UNITS if microseconds % MICROSECONDS[u] == 0)
     count = microseconds // MICROSECONDS[unit]
     return f"{count} {unit}{'' if count == 1 else 'S'}"
+
+
+def instant_text(tick: int, clock: Clock) -> str:
+    """An instant as people write it.
+
+    >>> instant_text(90, Clock.INTEGER), instant_text(90_000_000, Clock.TIMESTAMP)
+    ('90', '1970-01-01 00:01:30.000000')
+    """
+    if clock is Clock.INTEGER:
+        return str(tick)
+    return f"{datetime.fromtimestamp(0, UTC) + timedelta(microseconds=tick):%Y-%m-%d %H:%M:%S.%f}"
 
 
 def window(spec: WindowSpec, clock: Clock, schema: Schema | None = None) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from windrow.core.time import Clock
 from windrow.plan.binder import ExplainRequest
 from windrow.plan.catalog import QueryDeclaration
-from windrow.plan.describe import duration, key_text, node_text, window
+from windrow.plan.describe import duration, instant_text, key_text, node_text, window
 from windrow.plan.expressions import render
 from windrow.plan.nodes import Node, Window
 from windrow.plan.nodes.window_specs import PARTITIONED
@@ -66,18 +66,24 @@ def explain(
 
 def _sharing(group: SharedSelection | SharedSynopses, query: QueryDeclaration) -> Iterator[str]:
     if isinstance(group, SharedSynopses):
-        yield f"it is one job with {len(group.names) - 1:,} other queries, over shared synopses:"
+        others = len(group.names) - 1
+        job = f"one job with {_others(others)}, over shared" if others else "a job over its own"
+        yield f"it is {job} synopses:"
         lines = describe_member(
             group.sharing,
             query.name,
-            ticks=partial(duration, clock=query.clock),
+            partial(instant_text, clock=query.clock),
+            partial(duration, clock=query.clock),
         )
         yield from (f"  {line}" for line in lines)
         return
     routed = group.routed_node
     asked = ", ".join(render(a.expression, routed.input.schema) for a in routed.attributes)
-    others = f"{len(group.names) - 1:,} other queries"
-    yield f"it shares its selection with {others}, indexed on {asked}"
+    yield f"it shares its selection with {_others(len(group.names) - 1)}, indexed on {asked}"
+
+
+def _others(count: int) -> str:
+    return f"{count:,} other {'query' if count == 1 else 'queries'}"
 
 
 def _alternatives(found: Sequence[Alternative], clock: Clock) -> Iterator[str]:

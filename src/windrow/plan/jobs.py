@@ -51,6 +51,8 @@ class Days:
 
 
 Deliver = Changes | Matches | Days
+Group = SharedSelection | SharedSynopses
+"""What several queries share."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,11 @@ class Job:
     members: Mapping[int, Member]
     selection: SharedSelection | None = None
     synopses: SharedSynopses | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The lower-case names of its members."""
+        return frozenset(member.name.lower() for member in self.members.values())
 
     @property
     def is_shared(self) -> bool:
@@ -165,9 +172,13 @@ def arrange(
 
 def groups_among(
     queries: Sequence[QueryDeclaration], strategy: Strategy = Strategy.UPA
-) -> tuple[SharedSelection | SharedSynopses, ...]:
+) -> tuple[Group, ...]:
     """What the queries of a script share, for EXPLAIN."""
-    jobs = arrange(queries, strategy=strategy)
+    return groups_of(arrange(queries, strategy=strategy))
+
+
+def groups_of(jobs: Iterable[Job]) -> tuple[Group, ...]:
+    """The groups among jobs."""
     found = (job.synopses or job.selection for job in jobs)
     return tuple(group for group in found if group is not None)
 

@@ -76,8 +76,9 @@ class OfOne:
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._rows = rows
 
-    def part(self, _member: int) -> pa.RecordBatch:
-        return self._rows
+    def part(self, member: int) -> pa.RecordBatch:
+        """All of them if it is the one; others may have joined it since."""
+        return self._rows if member == 0 else self._rows.slice(0, 0)
 
     def parts(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield 0, self._rows

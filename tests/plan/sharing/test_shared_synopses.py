@@ -385,14 +385,14 @@ def test_a_group_is_what_it_was_when_it_comes_out_of_a_checkpoint():
     back = saved_group.from_json(saved, group.plan.input)
     assert back == group.plan
     assert saved_group.sharing_of(saved, group.names) == group.sharing
-    left = saved_group.without_others(back, [2])
+    sharing = saved_group.sharing_of(saved, {"q2"})
+    left = saved_group.without_others(back, [2], sharing, group.places)
     assert [member is not None for member in left.members] == [False, False, True, False]
     read = {n for a in group.plan.members[2].aggregates for n in (*a.added, *a.subtracted)}
     assert [store.keep for store in left.synopses] == [
         15 if n in read else 0 for n in range(len(left.synopses))
     ]
     assert left.schema == group.plan.schema
-    sharing = saved_group.sharing_of(saved, {"q2"})
     assert [member.query.name for member in sharing.members] == ["q2"]
     assert {n for synopsis in sharing.synopses for n in [group.places[synopsis.number]]} == read
 

@@ -21,7 +21,7 @@ from windrow.sharing.rules import (
     drop_query,
     plan_queries,
 )
-from windrow.sharing.rules.sharing_plan import Member
+from windrow.sharing.rules.sharing_plan import Arrival, Member
 from windrow.sharing.rules.ss4_predicates import is_cover, is_disjoint
 
 
@@ -90,6 +90,34 @@ def test_a_query_that_comes_starts_at_once_extends_or_fills() -> None:
     assert len(plan.synopses) == 2
 
 
+def test_a_query_is_complete_at_an_instant_of_its_own() -> None:
+    plan = plan_queries([query("first", window=10, slide=2)])
+    # (90, 100] is held; a window of 14 is held at 104, and 105 is the next multiple of 7
+    plan = add_query(plan, query("sevens", window=14, slide=7), now=101)
+    assert plan.member("sevens").complete_from == 119, "it has an s of its own"
+    plan = add_query(plan, query("fours", window=14, slide=4), now=101)
+    assert plan.member("fours").complete_from is None, "that is its first answer"
+    plan = add_query(plan, query("more", window=16, slide=4), now=101)
+    assert plan.member("more").complete_from == 108
+
+
+def test_counts_are_kept_beside_other_contents() -> None:
+    plan = plan_queries([query("sums", Function.SUM, window=20, slide=2)])
+    plan = add_query(plan, query("counts", Function.COUNT, window=20, slide=2), now=101)
+    member = plan.member("counts")
+    assert (member.complete_from, member.arrival) == (None, Arrival())
+    assert [(s.beside, s.since, s.shape.b) for s in plan.synopses] == [
+        (None,) * 2 + (10,),
+        (1, None, 10),
+    ]
+    plan = add_query(plan, query("mean", Function.AVG, window=30, slide=2), now=101)
+    assert plan.member("mean").arrival == Arrival(extended=(1, 2))
+    plan = drop_query(drop_query(plan, "sums"), "mean")
+    assert [(s.beside, s.since, s.shape.b) for s in plan.synopses] == [(None, 80, 10)]
+    most = add_query(plan_queries([query("most", window=20)]), query("n", Function.COUNT), now=9)
+    assert most.member("n").arrival == Arrival(filled=(2,)), "of length, not of tuples"
+
+
 def test_extending_twice_counts_what_is_held_not_what_would_fit() -> None:
     plan = add_query(SharingPlan(), query("first", window=10), now=100)
     plan = add_query(plan, query("second", window=20), now=105)
@@ -150,9 +178,15 @@ def test_explain_says_who_shares_which_synopsis_and_from_when() -> None:
         f"synopsis 2: {kept} 'UDP' (s = 1, b = 10); read by Q2, Q3",
         "Q1: sums of length from synopsis 1; complete at once",
         "Q2: sums of length from synopsis 2; complete at once",
-        "Q3: sums of length from synopsis 1 + synopsis 2; complete at once",
-        "late: sums of length from synopsis 1; complete from 105 s on",
-        "rare: sums of length from synopsis 1; complete at once; takes the answers of Q1 (CS8)",
+        (
+            "Q3: sums of length from synopsis 1 + synopsis 2; it starts on synopses 1, 2; "
+            "complete at once"
+        ),
+        "late: sums of length from synopsis 1; it extends synopsis 1; complete from 105 s on",
+        (
+            "rare: sums of length from synopsis 1; it starts on synopsis 1; complete at once; "
+            "takes the answers of Q1 (CS8)"
+        ),
         "group 1: Q1, Q2, rare, Q3 may run together (CS1, CS6)",
     ]
 
@@ -209,9 +243,10 @@ def test_whatever_comes_and_goes_every_query_has_what_it_needs(
         now += choose.randrange(9)
         plan = add_query(plan, wanted, now)
         member = plan.member(wanted.name)
-        assert member.complete_from is None or (
-            member.complete_from <= -(-now // wanted.grain) * wanted.grain + wanted.window
-        )
+        filled = -(-now // wanted.grain) * wanted.grain + wanted.window
+        if member.complete_from is not None:
+            assert member.complete_from % wanted.slide == 0, "it is the instant of an answer"
+            assert now < member.complete_from < filled + wanted.slide
         check(plan)
         if choose.random() < 0.4:
             plan = drop_query(plan, choose.choice(plan.members).query.name)

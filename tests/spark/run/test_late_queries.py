@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import windrow
-from tests.spark.scripts import compiled, net_changes, write_streams
+from tests.spark.scripts import compiled, net_changes, script_of, write_streams
 from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
+from windrow.cli.main import app
 from windrow.core.errors import WindrowError
 from windrow.engine.progress import Report
 from windrow.object_store.object_path import path_of
@@ -197,6 +199,33 @@ def test_a_second_execute_joins_the_running_pipeline_and_answers_as_embedded(spa
     assert home.members == ("held", "sums", "longer")
 
 
+def test_explain_of_a_script_with_a_checkpoint_says_what_new_queries_start_on(tmp_path):
+    write_streams(tmp_path, files=FILES, rows=120)
+    moved = files_apart(tmp_path, 3)
+    query = "SELECT k, {}(v) AS t FROM a [RANGE {} SLIDE {}] GROUP BY k"
+    first = {"one": query.format("SUM", 40, 5), "two": query.format("MAX", 20, 10)}
+    more = {"three": query.format("SUM", 20, 5), "four": query.format("SUM", 80, 5)}
+    checkpoint, script = tmp_path / "checkpoint", tmp_path / "script.cql"
+    run_without_spark(compiled(tmp_path, first, "out"), checkpoint)
+    script.write_text(script_of(tmp_path, {**first, **more}, "out"))
+    said = CliRunner().invoke(app, ["explain", str(script), "--checkpoint", str(checkpoint)])
+    bring_back(moved)
+    report = run_without_spark(compiled(tmp_path, {**first, **more}, "out"), checkpoint)
+    complete = {query.name: query.complete_from for query in report.queries}
+    assert complete["three"] is None
+    plans = said.stdout.split("\n\n")
+    assert "shared with three, four" in plans[0]
+    assert "starts on" not in plans[0]
+    assert "it starts on synopsis 1; complete at once (SS1)" in plans[2]
+    assert f"it extends synopsis 1; complete from {complete['four']} on (SS1)" in plans[3]
+    other = {**first, "two": query.format("MAX", 30, 10)}
+    script.write_text(script_of(tmp_path, other, "out"))
+    changed = CliRunner().invoke(app, ["explain", str(script), "--checkpoint", str(checkpoint)])
+    assert changed.exit_code == 0
+    assert "the checkpoint of query two does not belong to this script" in changed.stderr
+    assert "it is one job with 1 other query" in changed.stdout
+
+
 @pytest.mark.parametrize("policy", ["conservative", "late-pending"])
 def test_a_group_with_a_schedule_is_joined_when_the_script_starts_again(tmp_path, policy):
     write_streams(tmp_path, files=FILES, rows=120)
@@ -259,15 +288,22 @@ def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read
                 if start == 22:
                     gone = [handles.pop(1).changes().to_pylist()]
                     db.execute("DROP QUERY two")
+                if start == 29:
+                    after = f"CREATE QUERY five AS {query.format('COUNT(*)', 10, 5)}"
+                    late += late_lines(db.explain(after))
+                    handles += db.execute(after)
+                    (said,) = db.execute("EXPLAIN five").plans
+                    assert "kept beside synopsis 1" in said
+                    assert "it starts on synopsis 4; complete at once (SS1)" in said
             db.advance(to=49)
             whole = [handle.complete_from or 0 for handle in handles]
             said = [*gone, *(handle.changes().to_pylist() for handle in handles)]
             found.append(([0, *whole], said, late))
     (early, theirs, _), (complete, ours, words) = found
-    assert early == [0, 0, 0, 25]
-    assert complete == [0, 0, 0, 30], "rows wait that were not summarised for the last one"
+    assert early == [0, 0, 0, 25, 0]
+    assert complete == [0, 0, 0, 30, 0], "rows wait that were not summarised for the fourth"
     assert [line.rpartition("; ")[2] for line in words] == [
-        "complete at once", "complete from instant 30",
+        "complete at once", "complete from instant 30", "complete at once",
     ]  # fmt: skip
     for first, *both in zip(complete, theirs, ours, strict=True):
         rows = [sorted(str(c) for c in changes if c["instant"] > first) for changes in both]

@@ -7,7 +7,7 @@ What nobody reads any more takes no tuples in and forgets those that it has.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -39,7 +39,7 @@ from windrow.sharing.rules import (
     SynopsisShape,
     drop_query,
 )
-from windrow.sharing.rules.sharing_plan import Member, Part, Synopsis
+from windrow.sharing.rules.sharing_plan import Arrival, Member, Part, Synopsis
 
 NOBODY: Expression = Literal(False, Type.BOOLEAN)
 """The predicate of synopses that nobody reads."""
@@ -51,13 +51,15 @@ def to_json(node: SharedGroupBy, sharing: SharingPlan, places: Mapping[int, int]
         "sharing": {
             "made": sharing.made,
             "synopses": [
-                [s.number, _shape(s.shape), s.since, places[s.number]] for s in sharing.synopses
+                [s.number, _shape(s.shape), s.since, places[s.number], s.beside]
+                for s in sharing.synopses
             ],
             "members": [
                 [
                     _query(member.query),
                     [[_contents(p.contents), p.added, p.subtracted] for p in member.parts],
                     member.complete_from,
+                    _arrival(member.arrival),
                 ]
                 for member in sharing.members
             ],
@@ -85,20 +87,24 @@ def from_json(saved: Mapping[str, Any], source: Node) -> SharedGroupBy:
 
 def places_of(saved: Mapping[str, Any]) -> dict[int, int]:
     """Where each synopsis is among those of the node."""
-    return {int(number): int(place) for number, _, _, place in saved["sharing"]["synopses"]}
+    return {int(number): int(place) for number, _, _, place, *_ in saved["sharing"]["synopses"]}
 
 
 def sharing_of(saved: Mapping[str, Any], present: Collection[str]) -> SharingPlan:
     """What was planned for all queries, without those that have gone since."""
     told = saved["sharing"]
-    synopses = (Synopsis(n, _read_shape(shape), since) for n, shape, since, _ in told["synopses"])
+    synopses = (
+        Synopsis(n, _read_shape(shape), since, *beside)
+        for n, shape, since, _, *beside in told["synopses"]
+    )
     members = (
         Member(
             _read_query(query),
             tuple(Part(_read_contents(c), tuple(a), tuple(s)) for c, a, s in parts),
             complete,
+            *map(_read_arrival, arrival),
         )
-        for query, parts, complete in told["members"]
+        for query, parts, complete, *arrival in told["members"]
     )
     sharing = SharingPlan(tuple(synopses), tuple(members), int(told["made"]))
     for name in [member.query.name for member in sharing.members]:
@@ -107,20 +113,32 @@ def sharing_of(saved: Mapping[str, Any], present: Collection[str]) -> SharingPla
     return sharing
 
 
-def without_others(node: SharedGroupBy, present: Collection[int]) -> SharedGroupBy:
-    """The node for these members; a synopsis is kept as long as one of them may ask for it."""
-    members = [member if n in present else None for n, member in enumerate(node.members)]
-    keep = [0] * len(node.synopses)
-    for member in members:
-        for aggregate in () if member is None else member.aggregates:
-            for number in (*aggregate.added, *aggregate.subtracted):
-                assert member is not None
-                keep[number] = max(keep[number], member.window + member.slide)
-    synopses = [
-        replace(store, keep=k, predicate=store.predicate if k else NOBODY)
-        for store, k in zip(node.synopses, keep, strict=True)
-    ]
-    return replace(node, members=tuple(members), synopses=tuple(synopses))
+def without_others(
+    node: SharedGroupBy,
+    present: Collection[int],
+    sharing: SharingPlan,
+    places: Mapping[int, int],
+) -> SharedGroupBy:
+    """The node for these members, whose plan is ``sharing``. What that says is read stays, also if
+    members have what they read of it from elsewhere (a sum knows its count): a query that comes
+    next may start on it.
+    """
+    members = tuple(member if n in present else None for n, member in enumerate(node.members))
+    synopses = []
+    for place, store in enumerate(node.synopses):
+        here = [s.number for s in sharing.synopses if places[s.number] == place]
+        keep = longest_asked(sharing, here)
+        synopses.append(replace(store, keep=keep, predicate=store.predicate if keep else NOBODY))
+    return replace(node, members=members, synopses=tuple(synopses))
+
+
+def longest_asked(sharing: SharingPlan, numbers: Iterable[int]) -> int:
+    """How long after its end somebody may ask for a sub-window of some synopses; 0: nobody does.
+
+    An answer is told as its difference to the one before, a period ago.
+    """
+    readers = (reader.query for number in numbers for reader in sharing.readers(number))
+    return max((query.window + query.slide for query in readers), default=0)
 
 
 def without_members(plan: Node) -> Node:
@@ -132,6 +150,14 @@ def without_members(plan: Node) -> Node:
             nothing = PredicateSynopses(None, 1, (), 1)
             return replace(plan, synopses=(nothing,), members=(), types=())
     return plan
+
+
+def _arrival(arrival: Arrival | None) -> list[Any] | None:
+    return None if arrival is None else [arrival.extended, arrival.filled]
+
+
+def _read_arrival(saved: list[Any] | None) -> Arrival | None:
+    return None if saved is None else Arrival(*map(tuple, saved))
 
 
 def _query(query: PeriodicQuery) -> dict[str, Any]:

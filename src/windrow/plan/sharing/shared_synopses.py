@@ -45,7 +45,7 @@ from windrow.plan.nodes.sub_window_groups import (
     slot_types,
 )
 from windrow.plan.sharing.periodic_aggregates import TakenApart, find_parts
-from windrow.plan.sharing.saved_group import without_others
+from windrow.plan.sharing.saved_group import longest_asked, without_others
 from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.sharing.rules import (
     Kept,
@@ -134,7 +134,7 @@ class SharedSynopses:
     @property
     def title(self) -> str:
         """What the queries are called together."""
-        first, *others = self.queries
+        first, *others = self.present.values()
         return f"{first.name} and {len(others):,} more" if others else first.name
 
 
@@ -299,7 +299,7 @@ def without_queries(group: SharedSynopses, names: Collection[str]) -> SharedSyno
     for name in names:
         sharing = drop_query(sharing, name)
     left = {n for n, query in group.present.items() if query.name not in names}
-    plan = without_others(group.plan, left)
+    plan = without_others(group.plan, left, sharing, group.places)
     gone = frozenset(range(len(group.queries))) - left
     return replace(group, plan=plan, sharing=sharing, gone=gone)
 
@@ -331,7 +331,10 @@ class _Stores:
         for synopsis in sharing.synopses:
             if synopsis.number not in self.places:
                 shape = synopsis.shape
-                place = new.setdefault((shape.predicate, shape.s), len(self._known) + len(new))
+                if synopsis.beside is not None:
+                    place = self.places[synopsis.beside]
+                else:
+                    place = new.setdefault((shape.predicate, shape.s), len(self._known) + len(new))
                 self.places[synopsis.number] = place
 
     def synopses(self) -> Iterator[PredicateSynopses]:
@@ -344,8 +347,7 @@ class _Stores:
             contents = tuple(
                 self._content(shape) for _, shape in here if shape.contents.argument is not None
             )
-            readers = (m.query for number, _ in here for m in self._sharing.readers(number))
-            keep = max((reader.window + reader.slide for reader in readers), default=0)
+            keep = longest_asked(self._sharing, (number for number, _ in here))
             if place < len(self._known):  # what nobody reads any more stays in its summaries
                 kinds = {(c.function, c.argument): c.kind for c in contents}
                 known = self._known[place]

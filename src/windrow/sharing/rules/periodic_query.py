@@ -79,6 +79,13 @@ class Contents:
         """
         return self.kept is Kept.QUANTILE_SKETCH
 
+    def is_kept_beside(self, other: Contents) -> bool:
+        """Whether intervals of other contents have it as well: how many tuples they are of, or of
+        how many values a sum is."""
+        if self.kept is not Kept.COUNT or self == other:
+            return False
+        return self.argument is None or other == Contents(Kept.SUM, self.argument)
+
     @property
     def is_by_value(self) -> bool:
         """Whether there are counters or sketches in an interval, and not one number."""

@@ -3,7 +3,8 @@
 A query that comes starts at once on synopses that fit; else it extends one whose window is too
 short, and waits until that holds enough; else it fills one of its own. SS1 to SS3 are always
 applied; SS4 where no synopsis has the query's own predicate. A query that goes takes with it only
-what nobody else reads.
+what nobody else reads. Every interval knows how many tuples it is of, and a sum how many values, so
+a query that comes for counts finds them *beside* whatever else is kept of its tuples.
 
 Several queries get one s that fits all of them where that costs little space. A synopsis with an s
 that divides the windows and periods of several queries serves them all (SS1), but a small s means
@@ -15,13 +16,13 @@ own (values at ranks) has that, and the others choose among themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from windrow.core.errors import WindrowError
 from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
-from windrow.sharing.rules.sharing_plan import Member, Part, SharingPlan, Synopsis
+from windrow.sharing.rules.sharing_plan import Arrival, Member, Part, SharingPlan, Synopsis
 from windrow.sharing.rules.ss1_window_lengths import serves_window
 from windrow.sharing.rules.ss3_joins import serves_join
 from windrow.sharing.rules.ss4_predicates import find_relevant
@@ -30,6 +31,8 @@ from windrow.sharing.rules.synopsis_shape import Reading, SynopsisShape, cheapes
 DEAREST = 2
 """The seven queries of 8.4.3 have 21 intervals with periods of their own, and 30 in one synopsis,
 which one scan answers."""
+UNMADE = 0
+"""The number of a synopsis that could be made."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,11 @@ def drop_query(plan: SharingPlan, name: str) -> SharingPlan:
     gone = plan.member(name)
     members = tuple(member for member in plan.members if member is not gone)
     rest = replace(plan, members=members)
-    kept = (synopsis for synopsis in plan.synopses if rest.readers(synopsis.number))
-    shrunk = tuple(_shrink(synopsis, rest.readers(synopsis.number)) for synopsis in kept)
-    return _with_cheapest_kinds(replace(rest, synopses=shrunk))
+    kept = [synopsis for synopsis in plan.synopses if rest.readers(synopsis.number)]
+    numbers = {synopsis.number for synopsis in kept}
+    shrunk = (_shrink(synopsis, rest.readers(synopsis.number)) for synopsis in kept)
+    alone = tuple(s if s.beside in numbers else replace(s, beside=None) for s in shrunk)
+    return _with_cheapest_kinds(replace(rest, synopses=alone))
 
 
 def _canonical(query: PeriodicQuery) -> tuple[object, ...]:
@@ -142,9 +147,8 @@ class _Choice:
 
     def rank(self, before: SharingPlan) -> tuple[float, int, int]:
         """Complete early first, then few new synopses, then few to probe."""
-        complete = self.member.complete_from
         return (
-            float("-inf") if complete is None else complete,
+            _turn(self.member.complete_from),
             self.plan.made - before.made,
             len(self.member.numbers),
         )
@@ -162,48 +166,93 @@ def _add(
     return replace(best.plan, members=(*best.plan.members, best.member))
 
 
+@dataclass(frozen=True)
+class _Supply:
+    """One of the contents that a query needs: a plan that has it, and from when it is complete."""
+
+    plan: SharingPlan
+    part: Part
+    complete_from: int | None
+    extended: tuple[int, ...] = ()
+    filled: tuple[int, ...] = ()
+
+
 def _choice(plan: SharingPlan, query: PeriodicQuery, now: int | None, s: int) -> _Choice:
     """All that the query needs from synopses with one s, so that all its answers are aligned."""
-    parts = []
-    complete: int | None = None
+    found: list[_Supply] = []
     for contents in query.needs:
-        plan, part, begin = _supply(plan, query, contents, now, s)
-        parts.append(part)
-        if begin is not None:
-            complete = begin if complete is None else max(complete, begin)
-    return _Choice(plan, Member(query, tuple(parts), complete))
+        found.append(_supply(plan, query, contents, now, s))
+        plan = found[-1].plan
+    begins = [supply.complete_from for supply in found if supply.complete_from is not None]
+    arrival = None
+    if now is not None:
+        extended, filled = (
+            tuple(dict.fromkeys(chain.from_iterable(numbers)))
+            for numbers in zip(*((supply.extended, supply.filled) for supply in found), strict=True)
+        )
+        arrival = Arrival(extended, filled)
+    parts = tuple(supply.part for supply in found)
+    return _Choice(plan, Member(query, parts, max(begins, default=None), arrival))
 
 
 def _supply(
     plan: SharingPlan, query: PeriodicQuery, contents: Contents, now: int | None, s: int
-) -> tuple[SharingPlan, Part, int | None]:
-    """One of the contents: from a synopsis, from several, or from one of its own."""
-    offered = {
-        _long_enough(synopsis.shape, query.window // s): synopsis
-        for synopsis in plan.synopses
-        if synopsis.shape.s == s and synopsis.shape.contents == contents
-    }
+) -> _Supply:
+    """One of the contents: from a synopsis, from several, or from one of its own.
+
+    Where several would do, those that are complete first are taken.
+    """
+
+    def complete_from(synopsis: Synopsis) -> int | None:
+        return _complete_from(synopsis.held_from(now), query, now)
+
+    offered: dict[SynopsisShape, Synopsis] = {}
+    for synopsis in sorted(_offers(plan, contents, now, s), key=lambda o: _turn(complete_from(o))):
+        offered.setdefault(_long_enough(synopsis.shape, query.window // s), synopsis)
     reading = _read(query, contents, tuple(offered))
     if reading is None:
         return _supply_own(plan, query, contents, now, s)
-    complete: int | None = None
+    begins: list[int] = []
+    numbers: dict[SynopsisShape, int] = {}
+    extended = []
     for shape in reading.shapes:
         synopsis = offered[shape]
-        held = synopsis.held_from(now)
-        begin = _complete_from(held, query, now, s)
-        if begin is not None:
-            complete = begin if complete is None else max(complete, begin)
+        held, begin = synopsis.held_from(now), complete_from(synopsis)
+        begins += [] if begin is None else [begin]
+        if synopsis.number == UNMADE:
+            synopsis = replace(synopsis, number=plan.made + 1)
+            plan = replace(plan, synopses=(*plan.synopses, synopsis), made=synopsis.number)
+        numbers[shape] = synopsis.number
         if shape != synopsis.shape:
+            extended.append(synopsis.number)
             longer = replace(synopsis, shape=shape, since=held)
             plan = replace(
                 plan,
                 synopses=tuple(longer if old is synopsis else old for old in plan.synopses),
             )
     added, subtracted = (
-        tuple(offered[shape].number for shape in shapes)
-        for shapes in (reading.added, reading.subtracted)
+        tuple(numbers[shape] for shape in shapes) for shapes in (reading.added, reading.subtracted)
     )
-    return plan, Part(contents, added, subtracted), complete
+    part = Part(contents, added, subtracted)
+    return _Supply(plan, part, max(begins, default=None), tuple(extended))
+
+
+def _offers(plan: SharingPlan, contents: Contents, now: int | None, s: int) -> Iterator[Synopsis]:
+    """The synopses of some contents, and then those that could be made of what is kept beside
+    others; before the first tuple nothing is."""
+    fitting = [synopsis for synopsis in plan.synopses if synopsis.shape.s == s]
+    yield from (synopsis for synopsis in fitting if synopsis.shape.contents == contents)
+    for synopsis in fitting if now is not None else ():
+        shape = synopsis.shape
+        if contents.is_kept_beside(shape.contents) and not shape.kind.is_over_join:
+            kind = cheapest_kind(contents, shape.b, 1, over_join=False)
+            counts = replace(shape, kind=kind, contents=contents)
+            yield Synopsis(UNMADE, counts, synopsis.since, beside=synopsis.number)
+
+
+def _turn(complete_from: int | None) -> float:
+    """Complete at once comes first."""
+    return float("-inf") if complete_from is None else complete_from
 
 
 def _long_enough(shape: SynopsisShape, b: int) -> SynopsisShape:
@@ -223,7 +272,7 @@ def _read(
 
 def _supply_own(
     plan: SharingPlan, query: PeriodicQuery, contents: Contents, now: int | None, s: int
-) -> tuple[SharingPlan, Part, int | None]:
+) -> _Supply:
     over_join = len(query.windows) == 2
     b = query.window // s
     shape = SynopsisShape(
@@ -239,14 +288,19 @@ def _supply_own(
     since = None if now is None else -(-now // s) * s
     synopsis = Synopsis(plan.made + 1, shape, since)
     plan = replace(plan, synopses=(*plan.synopses, synopsis), made=plan.made + 1)
-    return plan, Part(contents, (synopsis.number,)), _complete_from(since, query, now, s)
+    part = Part(contents, (synopsis.number,))
+    complete = _complete_from(since, query, now)
+    return _Supply(plan, part, complete, filled=(synopsis.number,))
 
 
-def _complete_from(held: int | None, query: PeriodicQuery, now: int | None, s: int) -> int | None:
-    """The first update at which all of the window is held; None if the last one was that far."""
-    if held is None or now is None or held + query.window <= now // s * s:
+def _complete_from(held: int | None, query: PeriodicQuery, now: int | None) -> int | None:
+    """The instant of the first answer for which all of the window is held; None if that is the
+    first one after ``now``."""
+    if held is None or now is None:
         return None
-    return held + query.window
+    slide = query.slide
+    complete = -(-(held + query.window) // slide) * slide
+    return None if complete <= (now // slide + 1) * slide else complete
 
 
 def _shrink(synopsis: Synopsis, readers: Sequence[Member]) -> Synopsis:

@@ -37,11 +37,16 @@ JOINT_RULES: dict[str, Callable[[SynopsisAccess, SynopsisAccess], bool]] = {
 
 @dataclass(frozen=True)
 class Synopsis:
-    """A synopsis; its intervals reach back to ``since`` at most; None: to the first tuple."""
+    """A synopsis; its intervals reach back to ``since`` at most; None: to the first tuple.
+
+    Counts that were kept ``beside`` those of another synopsis when a query came for them are in
+    the same intervals as that one.
+    """
 
     number: int
     shape: SynopsisShape
     since: int | None = None
+    beside: int | None = None
 
     def held_from(self, now: int | None) -> int | None:
         """The instant after which its intervals hold every tuple; None: it holds all there were."""
@@ -66,12 +71,26 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """How a query began that came while others ran: the numbers of synopses that it ``extended``,
+    and of those that it ``filled`` from then on. On others that it reads it started (8.2).
+    """
+
+    extended: tuple[int, ...] = ()
+    filled: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Member:
-    """A query; its answers are complete from ``complete_from`` on; None: from the first one on."""
+    """A query; its answers are complete from ``complete_from`` on; None: from the first one on.
+
+    One that was there before the first tuple has no ``arrival``.
+    """
 
     query: PeriodicQuery
     parts: tuple[Part, ...]
     complete_from: int | None = None
+    arrival: Arrival | None = None
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -184,9 +203,7 @@ def describe_plan(
     lines = []
     for synopsis in plan.synopses:
         readers = ", ".join(member.query.name for member in plan.readers(synopsis.number))
-        lines.append(
-            f"synopsis {synopsis.number}: {synopsis.shape.describe(ticks)}; read by {readers}"
-        )
+        lines.append(f"{_shape(synopsis, ticks)}; read by {readers}")
     leaders = output_leaders(member.query for member in plan.members)
     for member in plan.members:
         lines.append(f"{member.query.name}: {'; '.join(_facts(member, instant))}")
@@ -202,17 +219,15 @@ def describe_member(
     instant: Callable[[int], str] = str,
     ticks: Callable[[int], str] = "{:,}".format,
 ) -> list[str]:
-    """What one query reads and by which rules, who else reads that, and who runs with it."""
+    """What one query reads and by which rules, who else reads that, how it began and from when its
+    answers are complete, and who runs with it."""
     member = plan.member(name)
     lines = []
     for number in member.numbers:
         others = [m.query.name for m in plan.readers(number) if m is not member]
         shared = f"shared with {_names(others)}" if others else "read by nobody else"
-        lines.append(f"synopsis {number}: {plan.synopsis(number).shape.describe(ticks)}; {shared}")
-    combined = any(len(part.numbers) > 1 for part in member.parts)
-    average = any(a.function is Function.AVG for a in member.query.aggregates)
-    rules = ["SS1", *(["SS2"] if average else []), *(["SS4"] if combined else [])]
-    lines.append(f"{'; '.join(_facts(member, instant))} ({', '.join(rules)})")
+        lines.append(f"{_shape(plan.synopsis(number), ticks)}; {shared}")
+    lines.append(f"{'; '.join(_facts(member, instant))} ({', '.join(_rules(member))})")
     together: dict[str, list[str]] = {}
     for number in member.numbers:
         for other in plan.readers(number):
@@ -234,13 +249,44 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(known[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def _shape(synopsis: Synopsis, ticks: Callable[[int], str]) -> str:
+    beside = "" if synopsis.beside is None else f", kept beside synopsis {synopsis.beside}"
+    return f"synopsis {synopsis.number}: {synopsis.shape.describe(ticks)}{beside}"
+
+
+def _rules(member: Member) -> Iterator[str]:
+    """The rules by which synopses serve a query."""
+    query = member.query
+    yield "SS1" if len(query.windows) == 1 else "SS3"
+    if any(aggregate.function is Function.AVG for aggregate in query.aggregates):
+        yield "SS2"
+    if any(len(part.numbers) > 1 for part in member.parts):
+        yield "SS4"
+
+
 def _facts(member: Member, instant: Callable[[int], str]) -> Iterator[str]:
     for part in member.parts:
         yield f"{part.contents} from {_sum(part)}"
+    if member.arrival is not None:
+        yield _beginning(member, member.arrival)
     if member.complete_from is None:
         yield "complete at once"
     else:
         yield f"complete from {instant(member.complete_from)} on"
+
+
+def _beginning(member: Member, arrival: Arrival) -> str:
+    """What a query that came later did with each of its synopses."""
+    own = (*arrival.extended, *arrival.filled)
+    started = tuple(number for number in member.numbers if number not in own)
+    ways = {"starts on": started, "extends": arrival.extended, "fills": arrival.filled}
+    *said, last = (f"{way} {_numbered(numbers)}" for way, numbers in ways.items() if numbers)
+    return f"it {', '.join(said)}{' and ' if said else ''}{last}"
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    noun = "synopsis" if len(numbers) == 1 else "synopses"
+    return f"{noun} {', '.join(map(str, numbers))}"
 
 
 def _sum(part: Part) -> str:

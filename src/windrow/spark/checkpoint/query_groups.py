@@ -179,7 +179,7 @@ def _seated_over_synopses(
             _refuse_gone(query.name, directory)
         if seats[numbers[query.name]][1] != _digest_of_member(now, n):
             _refuse(query.name, directory)
-    plan = saved_group.without_others(planned, members)
+    plan = saved_group.without_others(planned, members, sharing, places)
     shared = replace(now, plan=plan, sharing=sharing, places=places)
     shared = with_schedule(shared, schedule, [name for name, _ in seats])
     declaration = QueryDeclaration(now.title, shared.root, now.queries[0].clock)
@@ -222,7 +222,10 @@ def _with_summarised(
 
 def _summaries(shared: SharedSynopses) -> list[tuple[object, ...]]:
     """What is summarised of rows, for however long it is kept."""
-    return [(store.predicate, store.s, store.contents) for store in shared.plan.synopses]
+    return [
+        (store.predicate, store.s, *((c.function, c.argument) for c in store.contents))
+        for store in shared.plan.synopses
+    ]
 
 
 def _last_instants(group: Group) -> tuple[int | None, int | None]:

@@ -1,8 +1,8 @@
 """Queries that come to a connection on Spark when its streams have had rows: how they would begin.
 
-What is said here is what happens to a query that is made now (``pipeline_joins``,
-``running_groups``): it joins a group that shares synopses, or a pipeline that holds its windows, or
-it begins with what comes from now on. Nothing is written.
+What is said here is what happens to a query that is made now and shares no synopses
+(``pipeline_joins``): it joins a pipeline that holds its windows, or it begins with what comes from
+now on. Nothing is written.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from windrow.plan.catalog import (
     StreamDeclaration,
 )
 from windrow.plan.physical.cut_stages import cut_into_stages
-from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.late_fill import Joining, unfilled_start
-from windrow.spark.checkpoint.query_groups import Group, with_new_queries
 from windrow.spark.checkpoint.saved_windows import SavedJob
 from windrow.spark.run.spark_job import Inputs, SparkJob, inputs_of
 from windrow.spark.source.inbox_inputs import InboxInputs
@@ -67,16 +65,6 @@ class Newcomer:
         """Whether rows of its streams cannot be read again."""
         declared = (i for i in self.inputs.values() if not isinstance(i, RelationDeclaration))
         return all(stream.source is None for stream in declared)
-
-
-def words_in_group(query: QueryDeclaration, group: Group) -> str | None:
-    """What to say of a query that would join a group; None if it would not."""
-    joined = with_new_queries(group, [query])
-    if joined is group or not isinstance(joined.shared, SharedSynopses):
-        return None
-    since = joined.shared.sharing.member(query.name).complete_from
-    when = "at once" if since is None else f"from instant {since}"
-    return f"late: it shares the synopses of {group.declaration.name}; complete {when}"
 
 
 def words_alone(newcomer: Newcomer, inputs: InboxInputs) -> str | None:

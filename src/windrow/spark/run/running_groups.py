@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.query_groups import Group, groups_of, with_new_queries
 from windrow.spark.checkpoint.script_record import keep_schedule
-from windrow.spark.run.newcomers import words_in_group
 from windrow.spark.run.spark_run import SparkRun
 
 
@@ -27,7 +27,21 @@ class RunningGroups:
         self._directory, self._strategy = directory, strategy
         self.known: dict[str, Group] = {}
 
-    def grow(
+    def arrange(
+        self,
+        runs: Sequence[SparkRun],
+        queries: Sequence[QueryDeclaration],
+        schedule: ScheduleOptions | None,
+        pauses: ExitStack,
+    ) -> dict[str, Group]:
+        """The groups that queries join or make, by name; pipelines that are joined pause."""
+        grown = self._grow(runs, queries, pauses)
+        together = {query.name for group in grown for query in group.members.values()}
+        left = [query for query in queries if query.name not in together]
+        found = groups_of(left, self._directory, self._strategy, schedule, joining=True)
+        return {group.declaration.name: group for group in (*grown, *found)}
+
+    def _grow(
         self, runs: Sequence[SparkRun], queries: Sequence[QueryDeclaration], pauses: ExitStack
     ) -> list[Group]:
         """The groups with those of the queries that join them; their pipelines pause from now on.
@@ -47,16 +61,6 @@ class RunningGroups:
                 together = {query.name for query in group.members.values()}
                 free = [query for query in free if query.name not in together]
         return found
-
-    def late_words(self, runs: Sequence[SparkRun], query: QueryDeclaration) -> str | None:
-        """What to say of a query that would join a group now; None if it would join none."""
-        for run in runs if self._strategy is Strategy.UPA else ():
-            if run.job.synopses is not None and run.pipeline.failure is None:
-                with run.pipeline.pause():
-                    words = words_in_group(query, self.known[run.job.name])
-                if words is not None:
-                    return words
-        return None
 
     def without(self, run: SparkRun, gone: Collection[int]) -> Group:
         """The group of a run without some members, whose seats stay empty."""

@@ -23,7 +23,7 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.progress import Progress, cut_warning
 from windrow.object_store.object_path import shared_place
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
-from windrow.plan.jobs import Job, job_of_archive, job_of_query
+from windrow.plan.jobs import Group, Job, job_of_archive, job_of_query
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
 from windrow.result_files.ownership import refuse_results_of_others
@@ -31,7 +31,6 @@ from windrow.result_files.query_table import refuse_late
 from windrow.result_files.sinks import into, result_directories
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
-from windrow.spark.checkpoint.query_groups import groups_of
 from windrow.spark.checkpoint.script_record import keep_schedule, write_script
 from windrow.spark.run.changes_frame import changes_of_member
 from windrow.spark.run.frame_input import check_frame
@@ -173,13 +172,8 @@ class OnSpark:
         """As the checkpoint has them: a query stays in the group in which its state is."""
         refuse_replacing(queries, self._leaving)
         schedule = keep_schedule(self._directory, self._feed.schedule)
-        if self.pipelines:
-            self._work_off(queries)
-        grown = self._groups.grow(self.runs, queries, self._pauses)
-        together = {query.name for group in grown for query in group.members.values()}
-        left = [query for query in queries if query.name not in together]
-        found = groups_of(left, self._directory, self.strategy, schedule, joining=True)
-        groups = {group.declaration.name: group for group in (*grown, *found)}
+        self._work_off(queries)
+        groups = self._groups.arrange(self.runs, queries, schedule, self._pauses)
         self._groups.known.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
@@ -187,6 +181,18 @@ class OnSpark:
             *(job_of_query(q, catalog) for q in queries if q.name not in together),
             *map(job_of_archive, archives),
         ]
+
+    def groups_with(
+        self, queries: Sequence[QueryDeclaration], dropped: Collection[str] = ()
+    ) -> Sequence[Group]:
+        """What queries would share if they were made now; names are not used again here."""
+        taken = {*dropped, *(name for run in self.runs for name in run.job.names)}
+        new = [query for query in queries if query.name.lower() not in taken]
+        self._work_off(new)
+        schedule = self._feed.schedule or keep_schedule(self._directory, None)
+        with ExitStack() as pauses:
+            found = self._groups.arrange(self.runs, new, schedule, pauses).values()
+        return [group.shared for group in found]
 
     def _work_off(self, queries: Sequence[QueryDeclaration]) -> None:
         """Let pipelines come to where their streams are that new queries read too."""
@@ -318,11 +324,10 @@ class OnSpark:
                 run.start()
 
     def late_words(self, query: QueryDeclaration) -> str | None:
-        """What to say of a query that would be made now; None if it has missed nothing."""
+        """What to say of a query that would share no synopses; None if it has missed nothing."""
         self._work_off([query])
         joins = PipelineJoins(self._directory, self.inputs, self.frames)
-        shared = self._groups.late_words(self.runs, query)
-        return shared or joins.late_words(query, self._catalog, self.strategy, self.pipelines)
+        return joins.late_words(query, self._catalog, self.strategy, self.pipelines)
 
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""
