@@ -26,17 +26,17 @@ from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
+from windrow.plan.binder.asked_query import QUERIES, AskedQuery, asked_query, has_query
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.join_clauses import bind_joins
+from windrow.plan.binder.outer_columns import refuse_outer_columns, refuse_outer_columns_in_from
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.binder.within import (
-    Within,
     await_end,
     bound_by,
     common_within,
     report,
-    within_of,
 )
 from windrow.plan.expressions import (
     Call,
@@ -61,43 +61,8 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.joins import difference_of, join_of, side_of
 from windrow.plan.nodes.relational import cast_to, columns_of_row, is_null_column, project
 
-QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
-
-@dataclass(frozen=True)
-class _AskedQuery:
-    """A part of WHERE that is [NOT] EXISTS (query), or value [NOT] IN (query)."""
-
-    query: exp.Expr
-    value: exp.Expr | None
-    negated: bool
-    span: Span
-    within: Within | None
-
-    @property
-    def words(self) -> str:
-        return ("NOT " if self.negated else "") + ("EXISTS" if self.value is None else "IN")
-
-
-def _asked_query(part: exp.Expr, source: str) -> _AskedQuery | None:
-    """What is asked of a sub-query, if the part of WHERE is nothing else."""
-    span, negated = span_of(part, source), False
-    while isinstance(part, exp.Paren | exp.Not):
-        negated ^= isinstance(part, exp.Not)
-        part = part.this
-    if isinstance(part, exp.Exists):
-        return _AskedQuery(part.this, None, negated, span, within_of(part))
-    if isinstance(part, exp.In) and part.args.get("query") is not None:
-        return _AskedQuery(part.args["query"], part.this, negated, span, within_of(part))
-    return None
-
-
-def has_query(node: exp.Expr) -> bool:
-    """Whether a sub-query stands anywhere in the condition."""
-    return node.find(*QUERIES) is not None
-
-
-def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) -> Node:
+def _bind_asked(plan: Node, scope: Scope, asked: AskedQuery, context: Context) -> Node:
     """The tuples of ``plan`` that the sub-query matches or, negated, does not."""
     query = _contents(lower(asked.query, context.source))
     if asked.value is not None:
@@ -108,7 +73,7 @@ def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) 
         try:
             matched = correlated_tables(scope, query, context, asked.words, asked.span)
         except BindError:
-            _refuse_outer_columns_in_from(asked, scope, context)
+            refuse_outer_columns_in_from(asked, scope, context)
             raise
         right, conditions = matched.plan, matched.crossing
     form = NegationForm.NOT_EXISTS if asked.negated else None
@@ -117,7 +82,7 @@ def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) 
 
 
 def _bind_in(
-    plan: Node, scope: Scope, asked: _AskedQuery, node: exp.Expr, query: Query, context: Context
+    plan: Node, scope: Scope, asked: AskedQuery, node: exp.Expr, query: Query, context: Context
 ) -> Node:
     """IN is true if a row is equal, NOT IN if none is equal or NULL, or compared with NULL."""
     binder = ExpressionBinder(scope, context.source, asked.words)
@@ -162,59 +127,13 @@ def _bind_in(
     return _match(plan, right, [*crossing, *possible], NegationForm.NOT_EXISTS, asked.span)
 
 
-def _bind_alone(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
+def _bind_alone(asked: AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
     """The plan of a sub-query that sees nothing of the query around it."""
     try:
         return context.bind_query(query, context)
     except BindError:
-        _refuse_outer_columns(asked, query, scope, context)
+        refuse_outer_columns(asked, query, scope, context)
         raise
-
-
-def _refuse_outer_columns(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> None:
-    """BindError if the reason is that the sub-query names a table of the query around it."""
-    clause, remedy = "UNION, EXCEPT or INTERSECT", f"write {asked.words} for each part of it"
-    if isinstance(query, Select) and asked.value is None and not query.having:
-        clause = "LIMIT" if query.limit else "GROUP BY"
-        remedy = "leave it out: one row is enough"
-    elif isinstance(query, Select) and query.limit:
-        clause, remedy = "LIMIT", "bound the table by a window instead"
-    elif isinstance(query, Select):
-        clause = "GROUP BY, HAVING or an aggregate"
-        remedy = (
-            "compare by IN, and group by what is compared: (a, b) IN (SELECT x, y FROM ... "
-            "GROUP BY x, y HAVING ...)"
-        )
-    column = _outer_column(asked.query, scope)
-    if column is not None:
-        kind = "EXISTS" if asked.value is None else "IN"
-        raise BindError(
-            f"a sub-query of {kind} with {clause} cannot read columns of the query around it",
-            span=span_of(column, context.source, asked.span),
-            found=f"{column.table}.{column.name}", remedy=remedy,
-        )  # fmt: skip
-
-
-def _refuse_outer_columns_in_from(asked: _AskedQuery, scope: Scope, context: Context) -> None:
-    """BindError if a sub-query in FROM of a sub-query names a table of the outermost one."""
-    for table in asked.query.find_all(exp.Subquery):
-        column = _outer_column(table, scope)
-        if column is not None and isinstance(table.parent, exp.From | exp.Join):
-            raise BindError(
-                "a sub-query in FROM cannot read columns of the query around it",
-                span=span_of(column, context.source, asked.span),
-                found=f"{column.table}.{column.name}",
-                remedy=f"compare them in WHERE of {asked.words}, outside of FROM",
-            )
-
-
-def _outer_column(query: exp.Expr, scope: Scope) -> exp.Column | None:
-    """The first column that is written with a table of the scope that the query has not."""
-    named = query.find_all(exp.Table, exp.Subquery, exp.Unnest)
-    inside = {table.alias_or_name.lower() for table in named}
-    outside = {name.lower() for name in scope.qualifiers()} - inside
-    columns = query.find_all(exp.Column)
-    return next((c for c in columns if c.table.lower() in outside), None)
 
 
 def _names_values(query: Select, count: int) -> bool:
@@ -332,7 +251,7 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
 
     if asks_values_only(node):
         return select_by_values(plan, scope, node, context)
-    asked = _asked_query(node, context.source)
+    asked = asked_query(node, context.source)
     if asked is not None:
         return _bind_asked(plan, scope, asked, context)
     match node:

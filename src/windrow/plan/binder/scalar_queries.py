@@ -23,8 +23,9 @@ from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Select
 from windrow.plan.binder.aggregates import Aggregates, Grouping
+from windrow.plan.binder.asked_query import QUERIES
 from windrow.plan.binder.join_clauses import outer_join
-from windrow.plan.binder.not_exists import QUERIES, CorrelatedTables, correlated_tables
+from windrow.plan.binder.not_exists import CorrelatedTables, correlated_tables
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import (

@@ -18,6 +18,7 @@ from windrow.core.errors import BindError
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Limit, Ranking, Select
 from windrow.plan.binder.aggregates import Grouping
+from windrow.plan.binder.asked_query import has_query
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
 from windrow.plan.binder.from_clause import (
     BoundTable,
@@ -30,7 +31,7 @@ from windrow.plan.binder.from_clause import (
 )
 from windrow.plan.binder.join_clauses import JoinedTables, bind_joins, use_buckets
 from windrow.plan.binder.lag_calls import add_look_backs
-from windrow.plan.binder.not_exists import has_query, select_where_all
+from windrow.plan.binder.not_exists import select_where_all
 from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.restrictions import check_sub_windows, lists_of
 from windrow.plan.binder.scalar_queries import add_values, asks_values_only, outermost
