@@ -13,6 +13,7 @@ from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
 from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
+from windrow.operators.aggregates.decimal_variance import DecimalVarianceSummary
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
 from windrow.operators.aggregates.shared_reads import (
@@ -109,6 +110,8 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
             return IntegerSumSummary(kind, mean=function == "AVG")
         case "MIN" | "MAX":
             return ExtremeSummary(kind, largest=function == "MAX")
+        case "VAR" | "STDDEV" if pa.types.is_decimal(kind):
+            return DecimalVarianceSummary(kind, root=function == "STDDEV")
         case "VAR" | "STDDEV":
             return VarianceSummary(kind, root=function == "STDDEV")
     return None

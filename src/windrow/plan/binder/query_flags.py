@@ -1,0 +1,128 @@
+"""EXISTS and IN as values: in the select list, in HAVING, in CASE, wherever an expression stands.
+
+What a sub-query is asked becomes a column of the tuples: TRUE for those that the condition keeps,
+FALSE for those that its negation keeps and, of IN, NULL for the others. That is a union of the
+plans that WHERE would have, so a tuple is in one of them at each instant, as often as it is there.
+
+Pattern: STRICT, as that of a negation. Cost: the input twice, of IN four times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from sqlglot import expressions as exp
+
+from windrow.core.errors import BindError
+from windrow.core.schema import Field, Schema, Type
+from windrow.cql.positions import span_of
+from windrow.plan.binder.asked_query import AskedQuery, asked_query, has_query
+from windrow.plan.binder.not_exists import Matching, bind_matching
+from windrow.plan.binder.scalar_queries import (
+    is_in_aggregate,
+    outermost,
+    refuse_ungrouped,
+    select_by_values,
+    value_name,
+)
+from windrow.plan.binder.scalars import ExpressionBinder
+from windrow.plan.binder.scope import Context, Scope
+from windrow.plan.expressions import Literal, Named
+from windrow.plan.functions import AGGREGATES
+from windrow.plan.nodes import Node, Selection, Union
+from windrow.plan.nodes.joins import difference_of
+from windrow.plan.nodes.relational import columns_of_row, project
+
+
+def add_flags(
+    plan: Node,
+    scope: Scope,
+    nodes: Sequence[exp.Expr],
+    context: Context,
+    grouped: Collection[int] | None = None,
+) -> tuple[Node, Scope, list[exp.Expr]]:
+    """The plan with a column for each EXISTS and IN, and the expressions that read these.
+
+    ``grouped`` are the columns of GROUP BY, if tuples are grouped or aggregated.
+    """
+    changed = []
+    for node in nodes:
+        root = exp.Paren(this=node.copy())
+        root.meta.update(node.meta)
+        for part, asked in list(_asked(root, context)):
+            matching = bind_matching(scope, asked, context)
+            if grouped is not None and not is_in_aggregate(part):
+                refuse_ungrouped(matching.outer_columns(len(scope.schema)), grouped, asked.span)
+            name = value_name(scope.values)
+            plan = _flagged(plan, matching, name)
+            field = Schema((Field(name, Type.BOOLEAN),))
+            scope = replace(scope, schema=scope.schema + field, values=scope.values + 1)
+            column = exp.Column(this=exp.to_identifier(name, quoted=True))
+            column.meta.update(part.meta)
+            part.replace(column)
+        changed.append(root.this)
+    return plan, scope, changed
+
+
+def select_by_flags(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
+    """The tuples for which a condition is true that asks sub-queries anywhere inside it."""
+    width, span = len(plan.schema), span_of(node, context.source)
+    plan, scope, (changed,) = add_flags(plan, scope, [node], context)
+    if has_query(changed):
+        plan = select_by_values(plan, scope, changed, context)
+    else:
+        condition = ExpressionBinder(scope, context.source, "WHERE").condition(changed)
+        plan = Selection(plan, condition, span=span)
+    return project(plan, columns_of_row(plan.schema)[:width], span)
+
+
+def _asked(root: exp.Expr, context: Context) -> Iterator[tuple[exp.Expr, AskedQuery]]:
+    """Each EXISTS and IN of an expression, and what it asks; BindError if it cannot be a value."""
+    for part in outermost(root):
+        if isinstance(part, exp.Exists | exp.In):
+            asked = asked_query(part, context.source)
+            assert asked is not None, "IN with values is not among them"
+            if asked.within is not None:
+                raise BindError(
+                    "WITHIN is a condition of WHERE", span=asked.span,
+                    expected=f"{asked.kind} without WITHIN",
+                    remedy="write it in WHERE of a sub-query in FROM",
+                )  # fmt: skip
+            _refuse_aggregates(asked, context)
+            yield part, asked
+
+
+def _refuse_aggregates(asked: AskedQuery, context: Context) -> None:
+    """A tuple is compared before it is grouped."""
+    if asked.value is None:
+        return
+    for call in asked.value.find_all(exp.Anonymous):
+        if call.name.lower() in AGGREGATES:
+            raise BindError(
+                "an aggregate is compared with a sub-query", span=span_of(call, context.source),
+                expected="columns before IN", found=call.name,
+                remedy="group in a sub-query in FROM, and write IN in WHERE around it",
+            )  # fmt: skip
+
+
+def _flagged(plan: Node, matching: Matching, name: str) -> Node:
+    """The tuples, each with a last column that says what the condition is for it."""
+    span = matching.asked.span
+    true = matching.select_from(plan, negated=False)
+    false = matching.select_from(plan, negated=True)
+    branches = [(true, True), (false, False)]
+    if matching.equal:
+        rest = difference_of(difference_of(plan, true, span), false, span)
+        branches.append((rest, None))
+    return Union(
+        tuple(
+            project(chosen, (*columns_of_row(plan.schema), Named(name, _truth(value))), span)
+            for chosen, value in branches
+        ),
+        span=span,
+    )
+
+
+def _truth(value: bool | None) -> Literal:
+    return Literal(value, Type.BOOLEAN)
