@@ -1,6 +1,6 @@
 """MEDIAN and QUANTILE(x, p) of decimals: as of other numbers, but in whole numbers to the end.
 
-p counts as the decimal that it is written as, to 18 digits behind the point. So the place of the
+p counts as the decimal that is written, of which a double holds 15 digits. So the place of the
 quantile among n values, p * (n - 1), is a whole number and a rest in units of 10**-18, and what
 lies there between two neighbours is worked out without error and rounded once, a half away from
 zero, to the scale of the result.

@@ -159,6 +159,7 @@ def _bind_values(
     for node in nodes:
         root = exp.Paren(this=node.copy())
         root.meta.update(node.meta)
+        _refuse_any_and_all(root, context)
         for query in [n for n in outermost(root) if isinstance(n, exp.Subquery)]:
             name = value_name(scope.values + len(values))
             column = exp.Column(this=exp.to_identifier(name, quoted=True))
@@ -168,6 +169,19 @@ def _bind_values(
             query.replace(column)
         changed.append(root.this)
     return values, changed
+
+
+def _refuse_any_and_all(root: exp.Expr, context: Context) -> None:
+    """``= ANY (SELECT ...)`` is IN; others ask for the least or the greatest value."""
+    for part in outermost(root):
+        if isinstance(part, exp.Any | exp.All) and part.find(*QUERIES) is not None:
+            words = type(part).__name__.upper()
+            same = isinstance(part, exp.Any) and isinstance(part.parent, exp.EQ)
+            raise BindError(
+                f"{words} does not take a sub-query", span=span_of(part, context.source),
+                remedy="write x IN (SELECT ...)" if same
+                else "compare with (SELECT MAX(x) FROM ...) or (SELECT MIN(x) FROM ...)",
+            )  # fmt: skip
 
 
 def value_name(place: int) -> str:
