@@ -86,6 +86,10 @@ class Matching:
             return _match(plan, right, self.equal, NegationForm.NOT_IN, span)
         return _match(plan, right, [*self.crossing, *self.possible], NegationForm.NOT_EXISTS, span)
 
+    def select_unequal(self, plan: Node) -> Node:
+        """The tuples that equal no row as IN compares, whether or not that is known."""
+        return _match(plan, self.right, self.equal, NegationForm.NOT_EXISTS, self.asked.span)
+
     def outer_columns(self, width: int) -> set[int]:
         """The places of the outer columns that it reads, of which there are ``width``."""
         conditions = [*self.crossing, *self.equal]

@@ -4,7 +4,13 @@ What a sub-query is asked becomes a column of the tuples: TRUE for those that th
 FALSE for those that its negation keeps and, of IN, NULL for the others. That is a union of the
 plans that WHERE would have, so a tuple is in one of them at each instant, as often as it is there.
 
-Pattern: STRICT, as that of a negation. Cost: the input twice, of IN four times.
+A sub-query that names no outer columns says the same of all tuples: whether it has rows, and
+whether a value of it is NULL. That is a row that is always there, and joined to the tuples. It
+changes when the first row comes or the last one goes, not with every row.
+
+Pattern: STRICT. Cost: EXISTS that names no outer columns has its input once, what names some twice,
+IN too; IN that names outer columns inside, or compares several values, has it five times. A query
+with several of them has the product.
 """
 
 from __future__ import annotations
@@ -28,11 +34,23 @@ from windrow.plan.binder.scalar_queries import (
 )
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope
-from windrow.plan.expressions import Literal, Named
+from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 from windrow.plan.functions import AGGREGATES
-from windrow.plan.nodes import Node, Selection, Union
+from windrow.plan.nodes import (
+    Aggregate,
+    ConstantRows,
+    DuplicateElimination,
+    GroupBy,
+    Join,
+    Node,
+    Selection,
+    Union,
+)
 from windrow.plan.nodes.joins import difference_of
 from windrow.plan.nodes.relational import columns_of_row, project
+
+STATE = ("there", "unknown")
+"""What is said of a whole sub-query: whether it has a row, and one whose value is NULL."""
 
 
 def add_flags(
@@ -108,20 +126,55 @@ def _refuse_aggregates(asked: AskedQuery, context: Context) -> None:
 
 def _flagged(plan: Node, matching: Matching, name: str) -> Node:
     """The tuples, each with a last column that says what the condition is for it."""
-    span = matching.asked.span
+    span, row = matching.asked.span, columns_of_row(plan.schema)
+    if not matching.crossing and not matching.equal:
+        there = Column(len(plan.schema), STATE[0], Type.BOOLEAN)
+        return _beside_row(plan, matching, there, name)
     true = matching.select_from(plan, negated=False)
+    branches = [project(true, (*row, Named(name, _truth(True))), span)]
+    if not matching.crossing and len(matching.equal) == 1:
+        branches.append(_false_or_unknown(plan, matching, name))
+        return Union(tuple(branches), span=span)
     false = matching.select_from(plan, negated=True)
-    branches = [(true, True), (false, False)]
+    branches.append(project(false, (*row, Named(name, _truth(False))), span))
     if matching.equal:
         rest = difference_of(difference_of(plan, true, span), false, span)
-        branches.append((rest, None))
-    return Union(
-        tuple(
-            project(chosen, (*columns_of_row(plan.schema), Named(name, _truth(value))), span)
-            for chosen, value in branches
-        ),
-        span=span,
+        branches.append(project(rest, (*row, Named(name, _truth(None))), span))
+    return Union(tuple(branches), span=span)
+
+
+def _false_or_unknown(plan: Node, matching: Matching, name: str) -> Node:
+    """The tuples whose value no row of the sub-query equals: FALSE, or NULL if one may."""
+    alone = matching.select_unequal(plan)
+    [test] = matching.equal
+    assert isinstance(test, Call)
+    value, width = test.args[0], len(plan.schema)
+    there, unknown = (Column(width + i, n, Type.BOOLEAN) for i, n in enumerate(STATE))
+    absent = Call("and", (there, Call("is_null", (value,), Type.BOOLEAN)), Type.BOOLEAN)
+    open_ = Call("or", (unknown, absent), Type.BOOLEAN)
+    flag = Call("case", (open_, _truth(None), _truth(False)), Type.BOOLEAN)
+    return _beside_row(alone, matching, flag, name)
+
+
+def _beside_row(plan: Node, matching: Matching, flag: Expression, name: str) -> Node:
+    """The tuples with a flag that is computed of each of them beside the sub-query's state."""
+    right, span, width = matching.right, matching.asked.span, len(plan.schema)
+    unknown: Expression = _truth(False)
+    if matching.equal:
+        last = len(right.schema) - 1
+        value = Column(last, right.schema[last].name, right.schema[last].type)
+        unknown = Call("is_null", (value,), Type.BOOLEAN)
+    shown = tuple(Named(n, e) for n, e in zip(STATE, (_truth(True), unknown), strict=True))
+    states = DuplicateElimination(project(right, shown, span), span=span)
+    columns = Schema(tuple(Field(n, Type.BOOLEAN) for n in STATE))
+    nothing = ConstantRows(columns, ((_truth(False), _truth(False)),), span=span)
+    both = Union((states, nothing), span=span)
+    largest = tuple(
+        Aggregate("MAX", Column(i, n, Type.BOOLEAN), n, Type.BOOLEAN) for i, n in enumerate(STATE)
     )
+    joined = Join(plan, GroupBy(both, (), largest, span=span), (), (), span=span)
+    row = columns_of_row(joined.schema)[:width]
+    return project(joined, (*row, Named(name, flag)), span)
 
 
 def _truth(value: bool | None) -> Literal:
