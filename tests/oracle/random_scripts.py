@@ -302,6 +302,8 @@ class _Writer:
             f"SELECT {o} AS c0, COUNT(*) AS c1 FROM ({{0}}) AS o GROUP BY {o} HAVING {shared}",
             f"SELECT {o} AS c0, COUNT(*) + CASE WHEN {shared} THEN 10 ELSE 20 END AS c1 "
             f"FROM ({{0}}) AS o GROUP BY {o}",
+            f"SELECT CASE WHEN {one} THEN 1 ELSE 0 END AS c0, COUNT(*) AS c1 FROM ({{0}}) AS o "
+            "GROUP BY 1",
             f"SELECT {o} AS c0, 1 AS c1 FROM ({{0}}) AS o WHERE {where}",
         )
         return both(text, 2, outer, inner)

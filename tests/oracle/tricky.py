@@ -329,6 +329,10 @@ RELATIONAL: dict[str, Script] = {
         "k IN (SELECT k FROM r WHERE w = 'p') AS p FROM s [RANGE 5] GROUP BY k "
         "HAVING EXISTS (SELECT * FROM t [RANGE 3] WHERE t.k = s.k) OR COUNT(*) > 2"
     ),
+    "how many exist elsewhere, and how many do not": Script(
+        "SELECT CASE WHEN a IN (SELECT b FROM t [RANGE 4]) THEN 'some' ELSE 'none' END AS e, "
+        "k IN (SELECT k FROM r) AS f, COUNT(*) AS c FROM s [RANGE 5] GROUP BY 1, f"
+    ),
     "how many of a group exist elsewhere": Script(
         "SELECT k, COUNT(*) FILTER (WHERE a IN (SELECT b FROM t [RANGE 4])) AS c, "
         "MAX(CASE WHEN EXISTS (SELECT * FROM t [RANGE 3] WHERE t.b < s.a) THEN a END) AS m, "

@@ -1,7 +1,8 @@
 """Sub-queries after WHERE: columns that stand for them, and a block that reads these.
 
 Beside aggregates a sub-query is the same for all tuples of a group: it names no outer columns, or
-grouped ones. What an aggregate takes, or its FILTER, is of each tuple, and may name any.
+grouped ones. What an aggregate takes, or its FILTER, or what is a key of GROUP BY itself, is of
+each tuple, and may name any.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from sqlglot import expressions as exp
 
 from windrow.cql.syntax_tree import Select
 from windrow.plan.binder.query_flags import add_flags
-from windrow.plan.binder.scalar_queries import add_values, outermost
+from windrow.plan.binder.scalar_queries import Grouped, add_values, outermost
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import Column
@@ -36,7 +37,10 @@ def add_sub_queries(
     grouped = bool(select.group_by) or any(
         isinstance(part, exp.Anonymous) and part.name.lower() in AGGREGATES for part in parts
     )
-    columns = _grouped_columns(select, scope, context) if grouped else None
+    columns: list[Grouped] = [None] * len(nodes)
+    if grouped:
+        shared, keys = _grouped_columns(select, scope, context), _grouped_items(select, scope)
+        columns = [None if place in keys else shared for place in range(len(nodes))]
     plan, scope, changed = add_flags(plan, scope, nodes, context, columns)
     plan, scope, changed = add_values(plan, scope, changed, context, columns)
     count, having = len(select.items), select.having is not None
@@ -48,6 +52,17 @@ def add_sub_queries(
         having=changed[count] if having else None,
         order_by=tuple(replace(o, expression=e) for o, e in order),
     )  # fmt: skip
+
+
+def _grouped_items(select: Select, scope: Scope) -> set[int]:
+    """The items that GROUP BY names, by their number or their alias: keys, of each tuple."""
+    aliases = [i.alias.text.lower() if i.alias is not None else None for i in select.items]
+    found = {int(node.this) - 1 for node in select.group_by if node.is_int}
+    for node in select.group_by:
+        named = isinstance(node, exp.Column) and not node.table and not scope.find(node.name)
+        if named and node.name.lower() in aliases:
+            found.add(aliases.index(node.name.lower()))
+    return found
 
 
 def _grouped_columns(select: Select, scope: Scope, context: Context) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
@@ -20,7 +21,7 @@ from windrow.plan.binder.aggregates import (
 )
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope, did_you_mean
-from windrow.plan.expressions import Column, Expression, Literal, Named, columns_of
+from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 
 Order = tuple[Expression, bool]
 """An expression, and whether its greatest values come first."""
@@ -228,7 +229,7 @@ class _Binder:
                 self.aggregates.rename(-1 - item.expression.index, item.name)
 
     def _keys(self, items: list[Named], shown: list[Expression]) -> tuple[Named, ...]:
-        """GROUP BY, and the sub-queries that ``shown`` reads outside of aggregates."""
+        """GROUP BY, and the sub-queries that ``shown`` reads outside of these and of aggregates."""
         keys = []
         binder = ExpressionBinder(self.scope, self.context.source, "GROUP BY")
         for position, node in enumerate(self.select.group_by):
@@ -257,6 +258,18 @@ class _Binder:
             else:
                 keys.append(Named(f"key{position + 1}", bound))
         # A sub-query is the same for all tuples of a group at an instant, so it divides none.
-        read = {c.index for e in shown for c in columns_of(e) if c.index >= self.scope.table_width}
-        values = map(self.scope.column, sorted(read))
+        grouped = {key.expression for key in keys}
+        read = {c.index for e in shown for c in _columns_beside(e, grouped)}
+        values = (self.scope.column(i) for i in sorted(read) if i >= self.scope.table_width)
         return tuple(dict.fromkeys([*keys, *(Named(v.name, v) for v in values)]))
+
+
+def _columns_beside(expression: Expression, keys: Collection[Expression]) -> Iterator[Column]:
+    """The columns of an expression but for those inside of a key."""
+    if expression in keys:
+        return
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.args:
+            yield from _columns_beside(argument, keys)

@@ -39,8 +39,9 @@ FUNCTIONS = {
     "timestampdiff": "write date_diff('second', t, u)",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
-    "percentile_cont": "write QUANTILE(x, 0.5)", "percentile_approx": "write QUANTILE(x, 0.5), or "
-    "APPROXIMATE QUANTILE(x, 0.5) over a window with SLIDE",
+    "percentile_cont": "write QUANTILE(x, 0.5)", **dict.fromkeys(
+        ("percentile_approx", "approx_quantile", "approx_percentile", "approx_median"),
+        "write QUANTILE(x, 0.5), or APPROXIMATE QUANTILE(x, 0.5) over a window with SLIDE"),
     **dict.fromkeys(("count_if", "countif"), "it takes one condition: COUNT_IF(x > 5)"),
     **dict.fromkeys(("bool_and", "every", "bool_or"), "it takes one condition: BOOL_OR(x > 5)"),
     "lag": _LAG, "lead": _LAG,

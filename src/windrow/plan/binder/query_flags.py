@@ -15,7 +15,7 @@ with several of them has the product.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import expressions as exp
@@ -26,6 +26,7 @@ from windrow.cql.positions import span_of
 from windrow.plan.binder.asked_query import AskedQuery, asked_query, has_query
 from windrow.plan.binder.not_exists import Matching, bind_matching
 from windrow.plan.binder.scalar_queries import (
+    Grouped,
     is_in_aggregate,
     outermost,
     refuse_ungrouped,
@@ -58,20 +59,20 @@ def add_flags(
     scope: Scope,
     nodes: Sequence[exp.Expr],
     context: Context,
-    grouped: Collection[int] | None = None,
+    grouped: Sequence[Grouped] = (None,),
 ) -> tuple[Node, Scope, list[exp.Expr]]:
     """The plan with a column for each EXISTS and IN, and the expressions that read these.
 
-    ``grouped`` are the columns of GROUP BY, if tuples are grouped or aggregated.
+    ``grouped`` says of each expression which outer columns it may name.
     """
     changed = []
-    for node in nodes:
+    for node, columns in zip(nodes, grouped, strict=True):
         root = exp.Paren(this=node.copy())
         root.meta.update(node.meta)
         for part, asked in list(_asked(root, context)):
             matching = bind_matching(scope, asked, context)
-            if grouped is not None and not is_in_aggregate(part):
-                refuse_ungrouped(matching.outer_columns(len(scope.schema)), grouped, asked.span)
+            if not is_in_aggregate(part):
+                refuse_ungrouped(matching.outer_columns(len(scope.schema)), columns, asked.span)
             name = value_name(scope.values)
             plan = _flagged(plan, matching, name)
             field = Schema((Field(name, Type.BOOLEAN),))

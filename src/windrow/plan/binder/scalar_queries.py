@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sqlglot import expressions as exp
 
@@ -62,6 +63,8 @@ NULL_OF_NULL = frozenset({
     "power", "sign", "single_row",
 })  # fmt: skip
 """Functions that are NULL if one of their arguments is."""
+Grouped: TypeAlias = Collection[int] | None
+"""The outer columns that an expression beside aggregates may name; None if it may name any."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,6 @@ class _Value:
     conditions: tuple[Expression, ...]
     value: Expression
     span: Span
-    in_aggregate: bool = False
 
 
 def asks_values_only(node: exp.Expr) -> bool:
@@ -97,7 +99,7 @@ def outermost(node: exp.Expr) -> Iterator[exp.Expr]:
 def select_by_values(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
     """The tuples for which a condition with scalar sub-queries is true."""
     width = len(plan.schema)
-    values, (changed,) = _bind_values(scope, [node], context)
+    values, (changed,) = _bind_values(scope, [node], context, [None])
     wide = _extended(scope, values)
     condition = ExpressionBinder(wide, context.source, "WHERE").condition(changed)
     for place, value in enumerate(values):
@@ -112,18 +114,15 @@ def add_values(
     scope: Scope,
     nodes: Sequence[exp.Expr],
     context: Context,
-    grouped: Collection[int] | None = None,
+    grouped: Sequence[Grouped],
 ) -> tuple[Node, Scope, list[exp.Expr]]:
     """The plan with a column for each scalar sub-query, and the expressions that read these.
 
-    ``grouped`` are the columns of GROUP BY, if tuples are grouped or aggregated.
+    ``grouped`` says of each expression which outer columns it may name.
     """
     width = len(plan.schema)
-    values, changed = _bind_values(scope, nodes, context)
+    values, changed = _bind_values(scope, nodes, context, grouped)
     for place, value in enumerate(values):
-        if grouped is not None and not value.in_aggregate:
-            read = {c.index for e in value.conditions for c in columns_of(e) if c.index < width}
-            refuse_ungrouped(read, grouped, value.span)
         plan = _join(plan, value, width, place, outer=True)
     return plan, _extended(scope, values), changed
 
@@ -139,9 +138,9 @@ def is_in_aggregate(node: exp.Expr) -> bool:
     return False
 
 
-def refuse_ungrouped(read: Collection[int], grouped: Collection[int], span: Span) -> None:
+def refuse_ungrouped(read: Collection[int], grouped: Grouped, span: Span) -> None:
     """BindError if a sub-query beside aggregates reads columns that a group has many values of."""
-    if not set(read) <= set(grouped):
+    if grouped is not None and not set(read) <= set(grouped):
         raise BindError(
             "beside aggregates a sub-query must not name outer columns that are not grouped",
             span=span,
@@ -151,12 +150,13 @@ def refuse_ungrouped(read: Collection[int], grouped: Collection[int], span: Span
 
 
 def _bind_values(
-    scope: Scope, nodes: Sequence[exp.Expr], context: Context
+    scope: Scope, nodes: Sequence[exp.Expr], context: Context, grouped: Sequence[Grouped]
 ) -> tuple[list[_Value], list[exp.Expr]]:
     """The sub-queries of the expressions, and the expressions with columns in their places."""
     values: list[_Value] = []
     changed = []
-    for node in nodes:
+    width = len(scope.schema)
+    for node, columns in zip(nodes, grouped, strict=True):
         root = exp.Paren(this=node.copy())
         root.meta.update(node.meta)
         _refuse_any_and_all(root, context)
@@ -164,7 +164,10 @@ def _bind_values(
             name = value_name(scope.values + len(values))
             column = exp.Column(this=exp.to_identifier(name, quoted=True))
             value = _bind_value(scope, query, context)
-            values.append(replace(value, in_aggregate=is_in_aggregate(query)))
+            if not is_in_aggregate(query):
+                read = {c.index for e in value.conditions for c in columns_of(e) if c.index < width}
+                refuse_ungrouped(read, columns, value.span)
+            values.append(value)
             column.meta.update(query.meta)
             query.replace(column)
         changed.append(root.this)
