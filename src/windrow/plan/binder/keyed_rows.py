@@ -62,7 +62,7 @@ def _column(expression: Expression) -> Column | None:
 
 def _constants(predicate: Expression) -> list[tuple[int, Expression]]:
     """The columns that a predicate compares with constants by ``=``."""
-    found = []
+    found: list[tuple[int, Expression]] = []
     for part in conjuncts(predicate):
         if isinstance(part, Call) and part.function == "eq":
             for one, other in (part.args, part.args[::-1]):
