@@ -12,8 +12,9 @@ from windrow.core.schema import Type
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
-from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
-from windrow.operators.aggregates.decimal_variance import DecimalVarianceSummary
+from windrow.operators.aggregates.decimal_summaries import DecimalSummary
+from windrow.operators.aggregates.decimal_sums import DecimalSum
+from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankSummaries, RankValue
 from windrow.operators.aggregates.shared_reads import (
@@ -105,13 +106,13 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
         case "SUM" | "AVG" if pa.types.is_floating(kind):
             return DoubleSumSummary(kind, mean=function == "AVG")
         case "SUM" | "AVG" if pa.types.is_decimal(kind):
-            return DecimalSumSummary(kind, mean=function == "AVG")
+            return DecimalSummary(DecimalSum(kind, mean=function == "AVG"))
         case "SUM" | "AVG":
             return IntegerSumSummary(kind, mean=function == "AVG")
         case "MIN" | "MAX":
             return ExtremeSummary(kind, largest=function == "MAX")
         case "VAR" | "STDDEV" if pa.types.is_decimal(kind):
-            return DecimalVarianceSummary(kind, root=function == "STDDEV")
+            return DecimalSummary(DecimalVariance(kind, root=function == "STDDEV"))
         case "VAR" | "STDDEV":
             return VarianceSummary(kind, root=function == "STDDEV")
     return None

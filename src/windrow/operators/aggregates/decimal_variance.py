@@ -1,4 +1,4 @@
-"""VAR and STDDEV of decimals, over tuples and by sub-windows, from sums without error.
+"""VAR and STDDEV of decimals, from sums without error.
 
 The sum of the values is four words of 32 bits, that of their squares eight, in units of the last
 place and of its square; the last word of each has a sign and room for carries. So n * (sum of
@@ -17,22 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from windrow.columns.arrays import Int64s, validity
+from windrow.columns.arrays import Int64s
 from windrow.columns.growable import fresh
 from windrow.operators.aggregates.count_sum_avg import LOW, Sum
-from windrow.operators.aggregates.decimal_sums import WORDS, words_of
+from windrow.operators.aggregates.decimal_sums import WORDS, add_words, carry, words_of
 from windrow.operators.aggregates.events import ArgumentValues, Events
-from windrow.operators.aggregates.summaries import add_columns
 
 SQUARES = 2 * WORDS
 BOTH = WORDS + SQUARES
-
-
-def _carry(words: Int64s) -> None:
-    """Words of 32 bits in place of what they have grown to; the last takes what is left."""
-    for place in range(words.shape[1] - 1):
-        words[:, place + 1] += words[:, place] >> 32
-        words[:, place] &= LOW
 
 
 def _with_squares(argument: pa.Array) -> Int64s:
@@ -47,7 +39,7 @@ def _with_squares(argument: pa.Array) -> Int64s:
             upper = product >> 32 if signed else (product.view(np.uint64) >> 32).view(np.int64)
             squares[:, i + j] += product & LOW
             squares[:, i + j + 1] += upper
-    _carry(squares)
+    carry(squares)
     return both
 
 
@@ -70,19 +62,19 @@ class DecimalVariance(Sum):
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = self.present.advance(events, argument)
-        return self.change(events, _with_squares(argument) * events.sign[:, None], counts)
+        return self.change(events, self.words(argument) * events.sign[:, None], counts)
+
+    def words(self, argument: pa.Array) -> Int64s:
+        """What a value adds to the sums of its group; NULL nothing."""
+        return _with_squares(argument)
 
     def change(
         self, events: Events, words: Int64s, counts: tuple[Int64s, Int64s]
     ) -> tuple[pa.Array, pa.Array]:
         """Add words to the sums of their groups; the answers before and after."""
-        before = self.sums[events.groups]
-        after = np.empty((len(events.last), BOTH), np.int64)
-        for place in range(BOTH):
-            own = np.ascontiguousarray(words[:, place])
-            after[:, place] = events.running(own, before[:, place].copy())
-        _carry(after[:, :WORDS])
-        _carry(after[:, WORDS:])
+        before, after = add_words(self.sums, events, words)
+        carry(after[:, :WORDS])
+        carry(after[:, WORDS:])
         self.sums[events.code[events.last]] = after
         return self._read(before, counts[0]), self._read(after, counts[1])
 
@@ -94,37 +86,3 @@ class DecimalVariance(Sum):
             # Python divides integers to the nearest double.
             found[some] = (spread / (n * (n - 1) * self.unit)).astype(np.float64)
         return pa.array(np.sqrt(found) if self.root else found, mask=~some)
-
-
-class DecimalVarianceSummary:
-    """VAR, or STDDEV with ``root``, by sub-windows: how many values, and the words of both sums."""
-
-    width = 1 + BOTH
-
-    def __init__(self, kind: pa.DataType, root: bool) -> None:
-        self.window = DecimalVariance(kind, root)
-
-    def tiers(self, argument: pa.Array) -> Int64s | None:
-        return None
-
-    def fold(self, rows: Int64s, argument: pa.Array | None, at: int, table: Int64s) -> None:
-        assert argument is not None
-        valid = validity(argument)
-        parts = np.zeros((len(argument), at + self.width), np.int64)
-        parts[:, at] = 1 if valid is None else valid
-        parts[:, at + 1 :] = _with_squares(argument)
-        add_columns(rows, parts, at, self.width, table)
-
-    def merge(self, rows: Int64s, parts: Int64s, at: int, table: Int64s) -> None:
-        add_columns(rows, parts, at, self.width, table)
-
-    def grow(self, size: int) -> None:
-        self.window.grow(size)
-
-    def update(self, events: Events, parts: Int64s) -> tuple[pa.Array, pa.Array]:
-        sign = events.sign.astype(np.int64)
-        counts = self.window.present.shift(events, parts[:, 0] * sign)
-        return self.window.change(events, parts[:, 1:] * sign[:, None], counts)
-
-    def regroup(self, codes: Int64s, remap: Int64s) -> None:
-        self.window.regroup(codes, remap)
