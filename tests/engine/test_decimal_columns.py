@@ -180,3 +180,34 @@ def test_a_value_without_a_place_in_the_common_type_stops_the_query(select: str)
         db.push("t", [{"ts": 1, "b": number, "c": Decimal("1.5")}])
         with pytest.raises(windrow.WindrowError, match=r"CAST\(b AS DECIMAL\(38, 6\)\)"):
             db.advance(10)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("[b]", "[c]"), ("{'v': b, 'w': ts}", "{'v': c, 'w': 1}")]
+)
+def test_decimals_inside_arrays_and_structs_are_compared_exactly_beyond_38_digits(
+    left: str, right: str
+) -> None:
+    """No type has the digits before the point of b and those behind it of c."""
+    with windrow.connect() as db:
+        db.execute(
+            "CREATE STREAM t (ts BIGINT, b DECIMAL(34, 1), c DECIMAL(17, 11)); "
+            "CREATE STREAM u (ts BIGINT, b DECIMAL(34, 1), c DECIMAL(17, 11));"
+        )
+        db.execute(
+            f"CREATE QUERY q AS SELECT {left} = {right} AS e, {left} < {right} AS l, "
+            f"{left} > {right} AS g FROM t [NOW];"
+        )
+        db.execute("CREATE QUERY j AS SELECT t.b, u.c FROM t [NOW], u [NOW] WHERE [t.b] = [u.c];")
+        long = Decimal("347863165156105538215829236752191.2")
+        pairs = [(long, Decimal("1.5")), (Decimal("1.5"), Decimal("1.5")), (-long, Decimal(0)),
+                 (Decimal("1.5"), Decimal("1.50000000001")), (None, Decimal(2))]  # fmt: skip
+        rows = [{"ts": 1, "b": b, "c": c} for b, c in pairs]
+        db.push("t", rows)
+        db.push("u", rows)
+        db.advance(1)
+        found = [tuple(r.values()) for r in db.queries["q"].answer().to_pylist()]
+        met = db.queries["j"].answer().to_pylist()
+    less, equal, more = (False, True, False), (True, False, False), (False, False, True)
+    assert sorted(found) == sorted([more, equal, less, less, more])  # NULL inside is the greatest
+    assert met == 4 * [{"b": Decimal("1.5"), "c": Decimal("1.5")}]

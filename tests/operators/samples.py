@@ -44,6 +44,14 @@ QUERIES = {
     "decimals_slide": "SELECT k, SUM(CAST(a AS DECIMAL(20, 1))), AVG(CAST(a AS DECIMAL(9, 2))), "
     "MAX(CAST(a AS DECIMAL(9, 2))), MIN(TRY_CAST(x AS DECIMAL(30, 1))) "
     "FROM s [RANGE 6 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "decimal_quantiles": "SELECT k, MEDIAN(CAST(a AS DECIMAL(20, 1))), "
+    "QUANTILE(CAST(a AS DECIMAL(9, 2)), 0.9), VAR(CAST(a AS DECIMAL(30, 3))), "
+    "STDDEV(DISTINCT TRY_CAST(x AS DECIMAL(9, 1))) FROM s [RANGE 6 SECONDS] GROUP BY k",
+    "decimal_quantiles_slide": "SELECT k, MEDIAN(CAST(a AS DECIMAL(20, 1))), "
+    "QUANTILE(CAST(a AS DECIMAL(9, 2)), 0.25), STDDEV(CAST(a AS DECIMAL(30, 3))), "
+    "VAR(TRY_CAST(x AS DECIMAL(9, 1))) FROM s [RANGE 8 SECONDS SLIDE 2 SECONDS] GROUP BY k",
+    "decimal_quantiles_strict": "SELECT k, MEDIAN(CAST(a AS DECIMAL(20, 1))), "
+    "VAR(CAST(a AS DECIMAL(20, 1))) FROM s [ROWS 12] GROUP BY k",
     "decimal_keys": "SELECT s.k, CAST(a AS DECIMAL(30, 1)) FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE CAST(a AS DECIMAL(30, 1)) = CAST(b AS DECIMAL(12, 4))",
     "arrays": "SELECT ARRAY[k, a] AS l, {'n': n, 'x': x} AS t, COUNT(*) FROM s [RANGE 6 SECONDS] "

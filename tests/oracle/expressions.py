@@ -101,6 +101,17 @@ def exact_mean(argument: Expr) -> Expr:
     return Expr(f"AVG({argument.cql})", sql, WIDEST)
 
 
+def exact_median(argument: Expr) -> Expr:
+    """MEDIAN of a decimal with five digits behind the point: the sixth is exact."""
+    held = "DECIMAL(31, 5)"
+    units = f"CAST(CAST({argument.sql} AS {held}) * 1000000 AS HUGEINT)"
+    values = f"list_sort(list({units}) FILTER (WHERE {argument.sql} IS NOT NULL))"
+    both_ends = f"{values}[(len({values}) + 1) // 2] + {values}[len({values}) // 2 + 1]"
+    whole = f"CAST(({both_ends}) // 2 AS DECIMAL(32, 0))"
+    sql = f"CAST({whole} * CAST(0.000001 AS DECIMAL(6, 6)) AS {WIDEST})"
+    return Expr(f"MEDIAN(CAST({argument.cql} AS {held}))", sql, WIDEST)
+
+
 def compare(left: Expr, operator: str, right: Expr) -> Expr:
     return both("({0} " + operator + " {1})", "BOOLEAN", left, right)
 
@@ -158,6 +169,8 @@ def aggregate(function: str, argument: Expr) -> Expr:
     """
     if argument.exact and function in ("AVG", "AVG DISTINCT"):
         return exact_mean(argument) if function == "AVG" else aggregate("SUM DISTINCT", argument)
+    if argument.exact and function == "MEDIAN":
+        return exact_median(argument)
     if function.endswith(" DISTINCT"):
         plain = aggregate(function.removesuffix(" DISTINCT"), argument)
         return Expr(_distinct(plain.cql), _distinct(plain.sql), plain.type)

@@ -22,7 +22,7 @@ SETS = ("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT AL
 KINDS = ("plain", "join", "join", "group", "group", "total", "distinct", "UNION", "UNION ALL",
          "EXCEPT ALL", "missing", "first")  # fmt: skip
 RELATIONAL = (*SETS, "outer", "outer", "using", "with", "filter", "present", "present", "present",
-              "scalar", "scalar", "row", "values")  # fmt: skip
+              "scalar", "scalar", "row", "values", "flag", "flag")  # fmt: skip
 """What SQL has beside them."""
 ROWS = ("(0, 1), (1, 2), (1, NULL)", "(2, 0)", "(NULL, 1), (1, 1), (1, 1)")
 """Rows of VALUES."""
@@ -92,6 +92,8 @@ class _Writer:
                 return self.with_value(depth)
             case "row":
                 return self.row_among(depth)
+            case "flag":
+                return self.flagged(depth)
             case "values":
                 return self.beside_values(depth)
         left = self.query(depth - 1)
@@ -279,9 +281,39 @@ class _Writer:
         items = ", ".join(outer.columns("o"))
         return both(f"SELECT {items} FROM ({{0}}) AS o WHERE {where}", outer.width, outer, inner)
 
-    def asked(self, outer: Query, inner: Query) -> str:
-        """EXISTS or IN, or the negation of one."""
-        o, i = self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))
+    def flagged(self, depth: int) -> Query:
+        """EXISTS and IN in the select list, in HAVING, in aggregates, inside of conditions.
+
+        Each of them has its input twice, so it is not deep.
+        """
+        outer, inner = self.query(min(depth - 1, 1)), self.base()
+        o = self.one_of(*outer.columns("o"))
+        one, other = self.asked(outer, inner), self.asked(outer, inner)
+        plain = self.condition(outer.columns("o"))
+        counted = f"COUNT(*) FILTER (WHERE {one})"
+        shared = self.asked(outer, inner, o)
+        where = self.one_of(
+            f"CASE WHEN {one} THEN {plain} ELSE {other} END", f"COALESCE({one}, {plain})",
+            f"({one}) IS NULL", f"NOT (({one}) = ({other}))",
+        )  # fmt: skip
+        text = self.one_of(
+            f"SELECT {o} AS c0, CASE WHEN {one} THEN 1 WHEN NOT ({one}) THEN 0 END AS c1 "
+            "FROM ({0}) AS o",
+            f"SELECT {o} AS c0, CASE WHEN {plain} AND {one} OR {other} THEN {o} ELSE 7 END AS c1 "
+            "FROM ({0}) AS o",
+            f"SELECT {o} AS c0, {counted} AS c1 FROM ({{0}}) AS o GROUP BY {o}",
+            f"SELECT {o} AS c0, COUNT(*) AS c1 FROM ({{0}}) AS o GROUP BY {o} HAVING {shared}",
+            f"SELECT {o} AS c0, COUNT(*) + CASE WHEN {shared} THEN 10 ELSE 20 END AS c1 "
+            f"FROM ({{0}}) AS o GROUP BY {o}",
+            f"SELECT CASE WHEN {one} THEN 1 ELSE 0 END AS c0, COUNT(*) AS c1 FROM ({{0}}) AS o "
+            "GROUP BY 1",
+            f"SELECT {o} AS c0, 1 AS c1 FROM ({{0}}) AS o WHERE {where}",
+        )
+        return both(text, 2, outer, inner)
+
+    def asked(self, outer: Query, inner: Query, column: str = "") -> str:
+        """EXISTS or IN, or the negation of one, of the outer ``column`` or any."""
+        o, i = column or self.one_of(*outer.columns("o")), self.one_of(*inner.columns("i"))
         link = f"{self.one_of(*inner.columns('i'))} {self.one_of('=', '=', '<')} {o}"
         own = self.condition(inner.columns("i"))
         text = self.one_of(

@@ -311,6 +311,37 @@ RELATIONAL: dict[str, Script] = {
         "SELECT k FROM s [RANGE 5] WHERE EXISTS (SELECT * FROM t [RANGE 5] JOIN r USING (k) "
         "WHERE t.k = s.k AND EXISTS (SELECT * FROM s [NOW] AS z WHERE z.k = t.k))"
     ),
+    "whether there is a partner": Script(
+        "SELECT k, a, EXISTS (SELECT * FROM t [RANGE 3] WHERE t.k = s.k) AS e, "
+        "NOT EXISTS (SELECT * FROM t [RANGE 4] WHERE t.b > s.a) AS f FROM s [RANGE 5]"
+    ),
+    "whether it is among them, and when that is not known": Script(
+        "SELECT k, a IN (SELECT b FROM t [RANGE 3]) AS e, a NOT IN (SELECT b FROM t [RANGE 5] "
+        "WHERE t.k = s.k) AS f, (k, a) IN (SELECT k, b FROM t [ROWS 3]) AS g FROM s [RANGE 4]"
+    ),
+    "a case of what exists": Script(
+        "SELECT k, CASE WHEN EXISTS (SELECT * FROM t [RANGE 3] WHERE t.k = s.k) THEN a "
+        "WHEN k IN (SELECT k FROM r) THEN 100 ELSE (SELECT MAX(b) FROM t [RANGE 4]) END AS c "
+        "FROM s [RANGE 5] WHERE COALESCE(a IN (SELECT b FROM t [RANGE 4]), TRUE)"
+    ),
+    "groups that exist elsewhere": Script(
+        "SELECT k, COUNT(*) AS c, EXISTS (SELECT * FROM t [NOW]) AS e, "
+        "k IN (SELECT k FROM r WHERE w = 'p') AS p FROM s [RANGE 5] GROUP BY k "
+        "HAVING EXISTS (SELECT * FROM t [RANGE 3] WHERE t.k = s.k) OR COUNT(*) > 2"
+    ),
+    "how many exist elsewhere, and how many do not": Script(
+        "SELECT CASE WHEN a IN (SELECT b FROM t [RANGE 4]) THEN 'some' ELSE 'none' END AS e, "
+        "k IN (SELECT k FROM r) AS f, COUNT(*) AS c FROM s [RANGE 5] GROUP BY 1, f"
+    ),
+    "how many of a group exist elsewhere": Script(
+        "SELECT k, COUNT(*) FILTER (WHERE a IN (SELECT b FROM t [RANGE 4])) AS c, "
+        "MAX(CASE WHEN EXISTS (SELECT * FROM t [RANGE 3] WHERE t.b < s.a) THEN a END) AS m, "
+        "SUM((SELECT COUNT(*) FROM t [NOW] WHERE t.k = s.a)) AS n FROM s [RANGE 5] GROUP BY k",
+        "SELECT k, COUNT(*) FILTER (WHERE e) AS c, MAX(CASE WHEN f THEN a END) AS m, "
+        "CAST(SUM(d) AS BIGINT) AS n FROM (SELECT k, a, a IN (SELECT b FROM t [RANGE 4]) AS e, "
+        "EXISTS (SELECT * FROM t [RANGE 3] WHERE t.b < s.a) AS f, "
+        "(SELECT COUNT(*) FROM t [NOW] WHERE t.k = s.a) AS d FROM s [RANGE 5]) AS q GROUP BY k",
+    ),
     "a name of WITH that hides a stream": Script(
         "WITH s AS (SELECT k, COUNT(*) AS c FROM s [RANGE 4] GROUP BY k) "
         "SELECT x.k, y.c FROM s AS x JOIN s AS y ON x.c = y.c AND x.k <> y.k",

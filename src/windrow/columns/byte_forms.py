@@ -7,7 +7,7 @@ that bytes are in the order of the numbers. ARRAYs and STRUCTs are bytes to be c
     ARRAY     each value behind a mark, then 0: a shorter one comes first if it begins the longer
     STRUCT    each field behind a mark
     mark      1 before a value, 2 alone for NULL, which is the greatest
-    number    8 bytes in the order of the numbers, a long decimal 16
+    number    8 bytes in the order of the numbers, a long decimal 16, one of 256 bits 32
     string    its bytes, 0 as 0 255, then 0; what may follow is less than 255
 
 Nothing is read back from these bytes: values are kept as they are (``stored_columns.py``).
@@ -84,7 +84,7 @@ def nested_parts(array: pa.Array) -> Pieces:
         return _structs(array)
     if pa.types.is_string(array.type):
         return _strings(array)
-    if is_wide_decimal(array.type):
+    if is_wide_decimal(array.type) or pa.types.is_decimal256(array.type):
         data = ordered_bytes(array)
     else:
         data = (order_keys(array) ^ LOWEST).astype(">u8").view(np.uint8)

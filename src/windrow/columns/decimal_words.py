@@ -28,18 +28,18 @@ def is_wide_decimal(kind: pa.DataType) -> bool:
 
 
 def decimal_words(array: pa.Array) -> Words:
-    """The two words of each decimal; what stands for NULL is anything."""
-    buffer = array.buffers()[1]
+    """The two words of each decimal, four if it has 256 bits; what stands for NULL is anything."""
+    buffer, width = array.buffers()[1], array.type.bit_width // 64
     if buffer is None or not len(array):
-        return np.zeros((len(array), 2), np.int64)
-    return np.frombuffer(buffer, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
+        return np.zeros((len(array), width), np.int64)
+    start = array.offset * width * 8
+    return np.frombuffer(buffer, np.int64, width * len(array), start).reshape(-1, width)
 
 
 def ordered_bytes(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """16 bytes for each decimal that are in the order of the numbers."""
-    words = decimal_words(array)
-    turned = np.empty((len(array), 2), ">i8")
-    turned[:, 0], turned[:, 1] = words[:, 1] ^ TURNED, words[:, 0]
+    """The bytes of each decimal, 16 or 32, such that they are in the order of the numbers."""
+    turned = np.ascontiguousarray(decimal_words(array)[:, ::-1], ">i8")
+    turned[:, 0] ^= TURNED
     return turned.view(np.uint8).reshape(-1)
 
 

@@ -26,6 +26,7 @@ from windrow.columns.functions import (
     json_access,
     nested,
     regular_expressions,
+    single_rows,
     sort_pairs,
     strings,
     times,
@@ -54,11 +55,14 @@ KERNELS: dict[str, Kernel] = {
     **json_access.KERNELS,
     **sort_pairs.KERNELS,
     **nested.KERNELS,
+    **single_rows.KERNELS,
 }
 
 CONNECTED = {"and": np.logical_and, "or": np.logical_or}
 """What they are of masks, in which NULL is false: right as long as nothing else is above them."""
-PARTIAL = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round"))
+PARTIAL = frozenset((
+    "add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round", "single_row",
+))  # fmt: skip
 """Functions that raise for some values, or are NULL for them and count that."""
 
 

@@ -28,7 +28,10 @@ MICROSECONDS = 6
 NO_ZONE = "write TIMESTAMP: text with an offset is read as UTC"
 OTHER_TYPES = {
     **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATETIME"), NO_ZONE),
-    "MONEY": "write DECIMAL(18, 2)",
+    "MONEY": "write DECIMAL(18, 2)", "UUID": "write STRING", "SERIAL": "write BIGINT",
+    **dict.fromkeys(("BLOB", "BYTEA", "BYTES", "BINARY", "VARBINARY"),
+                    "there are no bytes; a STRING may hold their hexadecimal digits"),
+    **dict.fromkeys(("HUGEINT", "UBIGINT", "INT128"), "write DECIMAL(38, 0)"),
     "MAP": f"write STRUCT<a BIGINT, ...> if the names are known; else {_JSON}", "JSON": _JSON,
 }  # fmt: skip
 """What to write for types that CQL does not have."""
@@ -221,6 +224,9 @@ def _expect_end(parser: TokenCursor) -> None:
     if parser.at(*CONSTRAINTS):
         parser.fail(", or ) after the columns",
                     remedy="columns have no constraints: any value may be NULL")  # fmt: skip
+    if parser.at("KEY"):
+        parser.fail(", or ) after the columns",
+                    remedy="a stream has no key; of a relation write PRIMARY KEY")  # fmt: skip
     parser.expect_type(TokenType.R_PAREN, ", or ) after the columns")
 
 

@@ -1,18 +1,16 @@
 """CQL as a SQLGlot dialect.
 
 SQLGlot parses select lists, conditions and joins. This dialect changes what a table reference is
-(a window in brackets may follow it), adds the relation-to-stream forms, and lets names of views
-stand where a query may. Functions stay plain calls by name, so that the binder alone decides
-which exist.
+(a window in brackets may follow it), and adds the relation-to-stream forms. Functions stay plain
+calls by name, so that the binder alone decides which exist.
 
-``windrow.cql.table_parser`` reads table references; ``windrow.cql.stream_forms`` knows where a
-relation-to-stream form begins.
+``windrow.cql.query_parser`` reads what is around SELECT blocks, ``windrow.cql.table_parser`` table
+references; ``windrow.cql.stream_forms`` knows where a relation-to-stream form begins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from typing import Any, ClassVar
 
 from sqlglot import expressions as exp
@@ -24,21 +22,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from windrow.cql.call_spellings import APPROXIMATE, respell
 from windrow.cql.join_option import at_join_option, parse_join_option
 from windrow.cql.positions import mark
-from windrow.cql.stream_forms import STREAM_KINDS, begins_query, form_at, holds_select_list
-from windrow.cql.syntax_tree import Name
+from windrow.cql.query_parser import STREAM, parse_query, take_stream_kind
+from windrow.cql.stream_forms import begins_query, holds_select_list
 from windrow.cql.table_parser import WINDOW, parse_table
 from windrow.cql.token_cursor import TokenCursor
 from windrow.cql.window_parser import parse_duration, parse_window
 
-STARTS = ("SELECT", "CREATE", "EXPLAIN", "WITH", *STREAM_KINDS)
-SET_OPERATIONS: dict[TokenType, type[exp.SetOperation]] = {
-    TokenType.UNION: exp.Union, TokenType.EXCEPT: exp.Except, TokenType.INTERSECT: exp.Intersect,
-}  # fmt: skip
 KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
-STREAM, EVERY = "windrow_stream", "windrow_every"
-FREQUENT = "windrow_frequent"
-WITHIN, WITH, BARE = "windrow_within", "windrow_with", "windrow_bare"
-OPTION = "windrow_option"
+FREQUENT, WITHIN, OPTION = "windrow_frequent", "windrow_within", "windrow_option"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 
 
@@ -62,104 +53,8 @@ class CqlParser(TokenCursor):
         self._forms: list[tuple[Any, ...] | None] = []
 
     def query(self) -> exp.Expr:
-        """WITH and its definitions, terms joined by set operations, then EVERY."""
-        first = self._curr
-        definitions = self._definitions()
-        this, last = self._set_operations((TokenType.UNION, TokenType.EXCEPT))
-        if this is not last and isinstance(last, exp.Select):
-            this = _modified_as_a_whole(this, last)
-            mark(this, first, self._prev)
-        if self.at("EVERY"):
-            self._advance()
-            period = parse_duration(self, "EVERY")
-            this.meta.setdefault(EVERY, []).append(period)
-            mark(this, first, self._prev)
-        if definitions:
-            this.meta[WITH] = definitions
-            mark(this, first, self._prev)
-        return this
-
-    def _set_operations(self, operators: Collection[TokenType]) -> tuple[exp.Expr, exp.Expr]:
-        """Terms from left to right, and the last of them; INTERSECT binds more tightly."""
-        first = self._curr
-        intersect = (TokenType.INTERSECT,)
-
-        def term() -> tuple[exp.Expr, exp.Expr]:
-            if TokenType.INTERSECT not in operators:
-                return self._set_operations(intersect)
-            found = self._query_term()
-            return found, found
-
-        this, last = term()
-        while self._match_set(operators):
-            kind = SET_OPERATIONS[self._prev.token_type]
-            bags = bool(self._match(TokenType.ALL))
-            if not bags:
-                self._match(TokenType.DISTINCT)
-            right, last = term()
-            streams = _as_in_stream(this) and _as_in_stream(right)
-            this = kind(this=this, expression=right, distinct=not bags and not streams)
-            this.meta[BARE] = streams
-            mark(this, first, self._prev)
-        return this, last
-
-    def _definitions(self) -> list[tuple[Name, tuple[Name, ...], exp.Expr]]:
-        """What WITH names: a name, its columns if they are renamed, and a query for each."""
-        found: list[tuple[Name, tuple[Name, ...], exp.Expr]] = []
-        more = self._match(TokenType.WITH)
-        if more and self.at("RECURSIVE") and self._next.token_type is not TokenType.ALIAS:
-            self.fail("a name after WITH", remedy="a query cannot read its own answer")
-        while more:
-            name = self.name("a name after WITH")
-            columns: tuple[Name, ...] = ()
-            if self._match(TokenType.L_PAREN):
-                columns = self.names("the name of a column")
-                self.expect_type(TokenType.R_PAREN, ") after the names of columns")
-            self.expect("AS")
-            self.expect_type(TokenType.L_PAREN, "( and a query after AS")
-            found.append((name, columns, self.query()))
-            self.expect_type(TokenType.R_PAREN, f") at the end of {name.text}")
-            more = self._match(TokenType.COMMA)
-        return found
-
-    def _query_term(self) -> exp.Expr:
-        first = self._curr
-        kind = self._stream_kind()
-        if kind and self._match(TokenType.L_PAREN):
-            this = self.query()
-            self.expect_type(TokenType.R_PAREN, f") at the end of {kind}(")
-            window = parse_window(self) if self.at_type(TokenType.L_BRACKET) else None
-            if STREAM in this.meta or EVERY in this.meta:
-                this = exp.Subquery(this=this)  # so that each form stands on a node of its own
-            this.meta[STREAM] = (kind, window, self.span_from(first))
-        elif kind:
-            self.fail("( after " + kind)
-        elif self._match(TokenType.L_PAREN):
-            this = self.query()
-            self.expect_type(TokenType.R_PAREN, "), or UNION, EXCEPT or INTERSECT")
-            if isinstance(this, exp.Select) or WITH in this.meta:
-                this = exp.Subquery(this=this)  # ORDER BY, LIMIT and names inside stay inside
-        elif self.at_type(TokenType.SELECT):
-            this = self._select()
-        elif self.at("VALUES") and self._next.token_type is TokenType.L_PAREN:
-            this = self._value_rows()
-        elif self.at_word() or self.at_type(TokenType.IDENTIFIER):
-            this = _select_star(self._parse_table(), first, self._prev)
-            this.meta[BARE] = True
-        else:
-            self.fail("a query: SELECT, the name of a view, or ISTREAM(...)", near=STARTS)
-        mark(this, first, self._prev)
-        return this
-
-    def _value_rows(self) -> exp.Expr:
-        """``VALUES (1, 'a'), (2, 'b')``."""
-        self._advance()
-        rows: list[exp.Expr] = []
-        while not rows or self._match(TokenType.COMMA):
-            self.expect_type(TokenType.L_PAREN, "( and the values of a row")
-            rows.append(exp.Tuple(expressions=self._parse_csv(self._parse_disjunction)))
-            self.expect_type(TokenType.R_PAREN, ", or ) after the values of a row")
-        return exp.Values(expressions=rows)
+        """The query that begins here."""
+        return parse_query(self, self._select)
 
     def _select(self) -> exp.Expr:
         first = self._curr
@@ -178,18 +73,9 @@ class CqlParser(TokenCursor):
             this.meta[OPTION] = parse_join_option(self)
         return this
 
-    def _stream_kind(self) -> str | None:
-        """Go past ISTREAM or its kin if it begins a relation-to-stream form."""
-        found = form_at(self._tokens, self._index, self.ID_VAR_TOKENS) if self._curr else None
-        if found is None:
-            return None
-        kind, length = found
-        self._advance(length)
-        return kind
-
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:
         first = self._curr
-        kind = self._stream_kind()
+        kind = take_stream_kind(self)
         if kind is None:
             return self._items(), None
         wrapped = self.at_type(TokenType.L_PAREN) and holds_select_list(self._tokens, self._index)
@@ -349,34 +235,6 @@ class CqlParser(TokenCursor):
                 remedy="write each ON directly after its JOIN, or a sub-query in parentheses",
             )  # fmt: skip
         return join
-
-
-def _as_in_stream(query: exp.Expr) -> bool:
-    """Whether it is a name or a stream: what the STREAM prototype combines, and as bags."""
-    if isinstance(query, exp.Subquery):
-        return STREAM in query.meta or _as_in_stream(query.this)
-    return STREAM in query.meta or bool(query.meta.get(BARE))
-
-
-def _select_star(table: exp.Expr, first: Token, last: Token) -> exp.Select:
-    select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table))
-    mark(select, first, last)
-    return select
-
-
-def _modified_as_a_whole(union: exp.Expr, last: exp.Select) -> exp.Expr:
-    """ORDER BY and LIMIT after the last part of a UNION are meant for all of it."""
-    limit = last.args.get("limit")
-    moved = {"order": last.args.get("order")}
-    if limit is not None and not limit.meta.get("top"):
-        moved["limit"] = limit
-    if not any(moved.values()):
-        return union
-    for key in moved:
-        last.set(key, None)
-    return exp.Select(
-        expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=union)), **moved
-    )
 
 
 class Cql(Dialect):

@@ -13,8 +13,9 @@ from typing import NoReturn
 from sqlglot import expressions as exp
 
 from windrow.core.errors import ParseError, Span
-from windrow.cql.dialect import EVERY, FREQUENT, OPTION, STREAM, WITH
+from windrow.cql.dialect import FREQUENT, OPTION
 from windrow.cql.positions import span_of
+from windrow.cql.query_parser import EVERY, STREAM, WITH
 from windrow.cql.ranking import bound_inner_ranking, order_item, take_ranking
 from windrow.cql.syntax_tree import (
     Definition,

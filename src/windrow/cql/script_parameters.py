@@ -136,7 +136,8 @@ def _value(name: str, values: Values | None, sql: str, first: Token, last: Token
     if isinstance(values, Mapping):
         if name in values and found != "?":
             return values[name]
-        expected = f"one of {', '.join(map(str, values)) or 'no parameters'}"
+        given = ", ".join(map(str, values))
+        expected = f"one of {given}" if values else "no parameter, as no value is given"
         remedy = "write :name for a value that is given by its name" if found == "?" else ""
     elif values is not None and name.isdigit():
         if 1 <= int(name) <= len(values):

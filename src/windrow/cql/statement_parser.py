@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from difflib import get_close_matches
-from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -16,6 +14,12 @@ from windrow.cql.column_parser import (
 )
 from windrow.cql.dialect import CqlParser
 from windrow.cql.lower import lower
+from windrow.cql.other_statements import (
+    fail_at_rest,
+    refuse_next_statement,
+    refuse_other_kinds,
+    refuse_other_statements,
+)
 from windrow.cql.statement_tree import (
     Create,
     CreateArchive,
@@ -34,39 +38,21 @@ from windrow.cql.statement_tree import (
     Statement,
 )
 from windrow.cql.syntax_tree import Duration, Name, Unlimited
-from windrow.cql.window_parser import (
-    IN_BRACKETS,
-    WINDOWS,
-    at_window_in_parentheses,
-    parse_duration,
-    parse_limit,
-)
+from windrow.cql.window_parser import parse_duration, parse_limit
 
-CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT",
-           "INTO", "EVERY", "JOIN", "AND", "OR", "SLACK", "AHEAD", "IDLE", "TIMESTAMP",
-           "FORMAT")  # fmt: skip
-STARTS = ("SELECT", "CREATE", "EXPLAIN", "DROP", "SHOW", "DESCRIBE")
-OTHER_STATEMENTS = ("INSERT", "UPDATE", "DELETE", "ALTER", "TRUNCATE", "MERGE")
 KINDS = ("STREAM", "RELATION", "NRR", "VIEW", "QUERY", "ARCHIVE", "SUBSCRIPTIONS", "FUNCTION")
 LISTS = ("STREAMS", "RELATIONS", "VIEWS", "QUERIES", "ARCHIVES", "SUBSCRIPTIONS", "FUNCTIONS")
-
-
-OTHER_REMEDIES = {
-    "ALTER": "declare it again with CREATE OR REPLACE",
-    "INSERT": "rows come from files (FROM) or from Python (push)",
-}
 
 
 OF_CONNECTORS = (
     "a stream is FROM 'path' FORMAT csv, json or parquet; other sources are pushed from Python, or "
     "passed as a streaming DataFrame of Spark"
 )
-SESSION_STATEMENTS = ("SET", "USE", "BEGIN", "COPY", "PRAGMA", "ATTACH", "GRANT")
-"""Statements of SQL whose first word may be the name of a view here, if it stands alone."""
 
 
 def parse_statement(parser: CqlParser) -> Statement:
     """The statement at which the parser stands; it must reach to the last token."""
+    refuse_other_statements(parser)
     if parser.at("CREATE"):
         statement: Statement = _create(parser)
     elif parser.at("EXPLAIN"):
@@ -80,62 +66,11 @@ def parse_statement(parser: CqlParser) -> Statement:
         statement = Describe(parser.name("the name of a declaration"), parser.span_from(first))
     elif parser.at("LIST") and parser.following.text.upper() in LISTS:
         parser.fail("SHOW", remedy=f"write SHOW {parser.following.text.upper()}")
-    elif parser.at(*OTHER_STATEMENTS):
-        parser.fail(
-            "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query", remedy=OTHER_REMEDIES.get(
-                parser.current.text.upper(), "CQL has declarations and queries only"
-            ),
-        )  # fmt: skip
     else:
         statement = _query(parser, None)
     if not parser.at_end:
-        _fail_at_rest(parser)
+        fail_at_rest(parser)
     return statement
-
-
-def _fail_at_rest(parser: CqlParser) -> NoReturn:
-    """A misspelt clause was taken for an alias, so the word before is suspected too."""
-    start = parser.first.text.upper()
-    if start not in STARTS and get_close_matches(start, STARTS, 1, 0.7):
-        parser.fail("the beginning of a statement", token=parser.first, near=STARTS)
-    if start in SESSION_STATEMENTS:
-        parser.fail(
-            "CREATE, DROP, SHOW, DESCRIBE, EXPLAIN or a query", token=parser.first,
-            remedy="CQL has declarations and queries only",
-        )  # fmt: skip
-    _refuse_next_statement(parser)
-    if parser.at_type(TokenType.TILDE):
-        parser.fail("an operator of CQL", remedy="write RLIKE for a regular expression")
-    if parser.at("!") and parser.following.token_type in (TokenType.TILDE, TokenType.IRLIKE):
-        parser.fail("an operator of CQL", remedy="write x NOT RLIKE '...' for a regular expression")
-    if parser.at("FETCH"):
-        parser.fail("the end of the statement", remedy="write LIMIT and the number of rows")
-    if parser.at(*WINDOWS) or at_window_in_parentheses(parser):
-        parser.fail("the end of the statement", remedy=IN_BRACKETS)
-    before = parser.previous.text.upper()
-    if before not in CLAUSES and get_close_matches(before, CLAUSES, 1, 0.7):
-        # Only a path is followed by FORMAT, and that does not let a clause be taken for an alias.
-        near = [word for word in CLAUSES if word != "FORMAT"]
-        parser.fail("a clause, or the end of the statement", token=parser.previous, near=near)
-    after_path = parser.previous.token_type is TokenType.STRING
-    near = [word for word in CLAUSES if after_path or word != "FORMAT"]
-    parser.fail("the end of the statement", near=near)
-
-
-def _refuse_next_statement(parser: CqlParser) -> None:
-    """Say that a semicolon is missing where another statement begins.
-
-    SHOW, DROP and DESCRIBE may have been taken for an alias.
-    """
-    token = parser.current
-    if parser.previous.text.upper() in ("SHOW", "DROP", "DESCRIBE"):
-        token = parser.previous
-    alone = not parser.at_type(TokenType.IDENTIFIER) and token is not parser.first
-    if alone and token.text.upper() in STARTS:
-        parser.fail(
-            "a semicolon before the next statement", token=token,
-            remedy="end the statement before it with ;",
-        )  # fmt: skip
 
 
 def _create(parser: CqlParser) -> Create:
@@ -155,11 +90,7 @@ def _create(parser: CqlParser) -> Create:
 
 def _kind(parser: CqlParser) -> str:
     """The word that says what is created or dropped."""
-    if parser.at("TABLE"):
-        parser.fail(
-            "a STREAM or a RELATION instead of a TABLE",
-            remedy="rows with a time of their own are a STREAM; rows that are updated a RELATION",
-        )
+    refuse_other_kinds(parser)
     if not parser.at(*KINDS):
         parser.fail(", ".join(KINDS[:-1]) + f" or {KINDS[-1]}", near=KINDS)
     return parser.advance().text.upper()
@@ -241,7 +172,7 @@ def _stream(parser: CqlParser, first: Token, name: Name) -> CreateStream:
         elif parser.at("IDLE") and idle is None:
             idle = _idle(parser)
         else:
-            _refuse_next_statement(parser)
+            refuse_next_statement(parser)
             start = "FROM" if source is None else "FORMAT"
             parser.fail(
                 "FROM, TIMESTAMP BY, SLACK, AHEAD or IDLE AFTER, each once",

@@ -47,6 +47,10 @@ def parse_table(parser: TokenCursor, query: Callable[[], exp.Expr]) -> exp.Expr:
         _refuse_other_tables(parser)
         parser.name("the name of a stream, relation or view")
         this = exp.Table(this=_identifier(parser))
+        if parser.at_type(TokenType.DOT):
+            parser.fail(
+                "a name without a dot", remedy="names have no schema or catalog before them"
+            )
     window = this.meta.get(WINDOW)
     if window is None and parser.at_type(TokenType.L_BRACKET):
         window = parse_window(parser)

@@ -66,6 +66,16 @@ class TokenCursor(sqlglot_parser.Parser):
         return self._tokens[place] if place < len(self._tokens) else sqlglot_parser.SENTINEL_NONE
 
     @property
+    def tokens(self) -> list[Token]:
+        """Those of the statement."""
+        return self._tokens
+
+    @property
+    def place(self) -> int:
+        """Where in ``tokens`` the current one is."""
+        return self._index
+
+    @property
     def at_end(self) -> bool:
         return not self._curr
 
@@ -118,6 +128,10 @@ class TokenCursor(sqlglot_parser.Parser):
         if found is None:
             self.fail("an expression")
         return found
+
+    def expressions_here(self) -> list[exp.Expr]:
+        """Scalar expressions with commas between them."""
+        return self._parse_csv(self._parse_disjunction)
 
     def names(self, what: str) -> tuple[Name, ...]:
         found = [self.name(what)]

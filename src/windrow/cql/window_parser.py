@@ -45,7 +45,7 @@ TABLE, TIME = "DATA", "TIMECOL"
 """The names of the first two arguments."""
 AFTER_TICKS = {
     "SLIDE", "INTERNAL", "INTO", "USING", "FROM", "TIMESTAMP", "SLACK", "AHEAD", "IDLE",
-    "AFTER", "BEFORE",
+    "AFTER", "BEFORE", "PRECEDING",
 }  # fmt: skip
 """Words that may follow a bare number of ticks; any other one is a unit, or meant as one."""
 KSQL_WINDOWS = ("TUMBLING", "HOPPING", "SESSION")
@@ -74,7 +74,11 @@ def parse_duration(parser: TokenCursor, what: str) -> Duration:
             unit = UNIT_OF[word]
             parser.advance()
         elif word not in AFTER_TICKS:
-            parser.fail(f"a unit of time: {', '.join(UNITS)}", near=UNIT_OF)
+            uneven = word.removesuffix("S") in ("MONTH", "QUARTER", "YEAR")
+            parser.fail(
+                f"a unit of time: {', '.join(UNITS)}", near=UNIT_OF,
+                remedy="months are not equally long; write 30 DAYS, say" if uneven else "",
+            )  # fmt: skip
     return Duration(amount, unit, parser.span_from(first))
 
 
@@ -233,5 +237,9 @@ def _close(parser: TokenCursor) -> bool:
     """INTERNAL, if it is there, and the closing bracket."""
     internal = parser.take("INTERNAL")
     if not parser.take_type(TokenType.R_BRACKET):
-        parser.fail("] at the end of the window", near=("SLIDE", "INTERNAL"))
+        backward = "a window always looks back; leave out PRECEDING"
+        parser.fail(
+            "] at the end of the window", near=("SLIDE", "INTERNAL"),
+            remedy=backward if parser.at("PRECEDING") else "",
+        )  # fmt: skip
     return internal

@@ -13,7 +13,9 @@ from windrow.engine.build_shared import shared_summaries
 from windrow.engine.shared_stores import summary_for
 from windrow.operators.aggregates.concatenation import Concatenation
 from windrow.operators.aggregates.count_sum_avg import Count, Sum
+from windrow.operators.aggregates.decimal_quantiles import DecimalQuantile
 from windrow.operators.aggregates.decimal_sums import DecimalSum
+from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator
 from windrow.operators.aggregates.extremes import Extreme
@@ -190,12 +192,15 @@ def _accumulator(aggregate: Aggregate, argument: Expression, pattern: UpdatePatt
         case "MIN" | "MAX":
             return Extreme(kind, aggregate.function == "MAX", departs)
         case "MEDIAN" | "QUANTILE" if (fraction := fraction_of(aggregate)) is not None:
+            if pa.types.is_decimal(kind):
+                return DecimalQuantile(fraction, kind, ARROW[aggregate.type])
             return Quantile(fraction)
         case "STRING_AGG" | "ARRAY_AGG" if isinstance(aggregate.parameter, Joining):
             element = aggregate.type.element
             item = None if element is None else ARROW[element]
             return Concatenation(aggregate.parameter, aggregate.parameter.paired, item)
         case "VAR" | "STDDEV":
-            return Variance(kind, root=aggregate.function == "STDDEV")
+            spread = DecimalVariance if pa.types.is_decimal(kind) else Variance
+            return spread(kind, root=aggregate.function == "STDDEV")
         case function:
             raise NotExecutableError(function, span=aggregate.span)

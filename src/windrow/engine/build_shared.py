@@ -18,7 +18,9 @@ from windrow.engine.shared_stores import (
 )
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.counter_scans import CounterValue, ScannedValue
-from windrow.operators.aggregates.decimal_sums import DecimalSum, DecimalSumSummary
+from windrow.operators.aggregates.decimal_summaries import DecimalSummary
+from windrow.operators.aggregates.decimal_sums import DecimalSum
+from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankValue
@@ -31,7 +33,7 @@ from windrow.operators.aggregates.shared_reads import (
 )
 from windrow.operators.aggregates.shared_values import (
     CountValue,
-    DecimalSumValue,
+    DecimalValue,
     DoubleSumValue,
     ExtremeValue,
     IntegerSumValue,
@@ -293,10 +295,10 @@ class _Reads:
         if isinstance(summary, VarianceSummary):
             root = aggregate.function == "STDDEV"
             return VarianceValue(ARROW[aggregate.argument.type], root), summary.width
-        if isinstance(summary, DecimalSumSummary):
-            exact = DecimalSum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
+        if isinstance(summary, DecimalSummary):
+            exact = _exact_window(aggregate.function, ARROW[aggregate.argument.type])
             self.sums.append(exact)
-            return DecimalSumValue(exact), summary.width
+            return DecimalValue(exact), summary.width
         sums = Sum(ARROW[aggregate.argument.type], mean=aggregate.function == "AVG")
         self.sums.append(sums)
         value = DoubleSumValue(sums) if sums.floating else IntegerSumValue(sums)
@@ -322,6 +324,12 @@ class _Reads:
                 fallback = (at + (PRESENT if isinstance(summary, DoubleSumSummary) else 0), summary)
         assert fallback is not None  # the number of values is part of their sum
         return fallback
+
+
+def _exact_window(function: str, kind: pa.DataType) -> DecimalSum | DecimalVariance:
+    if function in ("VAR", "STDDEV"):
+        return DecimalVariance(kind, root=function == "STDDEV")
+    return DecimalSum(kind, mean=function == "AVG")
 
 
 def _predicates(aggregate: SharedAggregate) -> tuple[int, ...]:

@@ -10,7 +10,9 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.byte_forms import is_bytes
 from windrow.columns.types import ARROW
-from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
+from windrow.operators.aggregates.decimal_summaries import DecimalSummary
+from windrow.operators.aggregates.decimal_sums import DecimalSum
+from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.rank_summaries import RankSummaries
@@ -39,13 +41,15 @@ def summary_for(function: str, kind: pa.DataType) -> Summary | None:
         case "SUM" | "AVG" if pa.types.is_floating(kind):
             return DoubleSumSummary(kind, mean=function == "AVG")
         case "SUM" | "AVG" if pa.types.is_decimal(kind):
-            return DecimalSumSummary(kind, mean=function == "AVG")
+            return DecimalSummary(DecimalSum(kind, mean=function == "AVG"))
         case "SUM" | "AVG":
             return IntegerSumSummary(kind, mean=function == "AVG")
         case "MIN" | "MAX" if is_bytes(kind):
             return LongExtremeSummary(kind, largest=function == "MAX")
         case "MIN" | "MAX":
             return ExtremeSummary(kind, largest=function == "MAX")
+        case "VAR" | "STDDEV" if pa.types.is_decimal(kind):
+            return DecimalSummary(DecimalVariance(kind, root=function == "STDDEV"))
         case "VAR" | "STDDEV":
             return VarianceSummary(kind, root=function == "STDDEV")
     return None

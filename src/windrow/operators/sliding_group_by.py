@@ -30,7 +30,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.interner import Crowding, Interner
 from windrow.operators.aggregates.count_sum_avg import Sum
-from windrow.operators.aggregates.decimal_sums import DecimalSumSummary
+from windrow.operators.aggregates.decimal_summaries import DecimalSummary
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.aggregates.events import Accumulator, Events
 from windrow.operators.aggregates.group_summaries import GroupSummaries, Sizes
@@ -224,7 +224,7 @@ class SlidingAggregation:
                 case Counted(accumulator=OfDistinct(plain=Sum() as plain)):
                     yield plain
                 case Summarised(
-                    summary=(IntegerSumSummary() | DoubleSumSummary() | DecimalSumSummary()) as kept
+                    summary=(IntegerSumSummary() | DoubleSumSummary() | DecimalSummary()) as kept
                 ):
                     yield kept.window
 

@@ -85,6 +85,19 @@ def mean_type(kind: Type) -> Type:
     return Type.decimal(MOST_DIGITS, max(kind.scale, LEAST_SCALE))
 
 
+def quantile_type(kind: Type) -> Type:
+    """That of MEDIAN and QUANTILE: one digit more behind the point, and six at least.
+
+    No digit before the point is given up, as the result is between two values.
+
+    >>> [quantile_type(Type.decimal(*ps)).value for ps in ((10, 2), (18, 9), (38, 2))]
+    ['DECIMAL(14, 6)', 'DECIMAL(19, 10)', 'DECIMAL(38, 2)']
+    """
+    whole = kind.precision - kind.scale
+    scale = min(max(LEAST_SCALE, kind.scale + 1), MOST_DIGITS - whole)
+    return Type.decimal(whole + scale, scale)
+
+
 def type_of(value: Decimal) -> Type | None:
     """The type of a constant with just its digits; None if they are more than there are.
 

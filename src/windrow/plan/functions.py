@@ -13,7 +13,9 @@ from functools import partial
 from windrow.core.schema import Type
 from windrow.plan.decimal_types import (
     common_digits,
+    is_exact,
     mean_type,
+    quantile_type,
     result_type,
     rounded_type,
     sum_type,
@@ -68,6 +70,22 @@ def _common_nested(types: Types) -> Type | None:
     if len(known) < len(inside):
         return None
     return Type.struct(zip(next(iter(names)), known, strict=True))
+
+
+def has_every_value(types: Types) -> bool:
+    """Whether the common type, if there is one, has every value of these types as it is.
+
+    Doubles are what numbers are compared as beside doubles, so they count as such.
+    """
+    if all(t is types[0] for t in types):
+        return True
+    if all(t.element is not None for t in types):
+        return has_every_value([t.element for t in types if t.element is not None])
+    if all(t.fields for t in types):
+        inside = zip(*([kind for _, kind in t.fields] for t in types), strict=False)
+        return all(map(has_every_value, inside))
+    kind = common(types)
+    return kind is None or not kind.is_decimal or is_exact(types)
 
 
 def _arithmetic(types: Types, function: str = "add") -> Type | None:
@@ -302,6 +320,10 @@ OTHER_FORMS: Mapping[str, str] = {
 """What is called like a function, and read as something else: how SHOW FUNCTIONS describes it."""
 
 
+OF_DECIMALS = frozenset({"AVG", "MEDIAN", "QUANTILE"})
+"""Aggregates that are decimals of decimals, and doubles of other numbers."""
+
+
 def aggregate_type(function: str, argument: Type | None) -> Type | None:
     """The type of an aggregate's result; None if it does not take such an argument."""
     if function == "COUNT":
@@ -314,4 +336,6 @@ def aggregate_type(function: str, argument: Type | None) -> Type | None:
         return None
     if function == "SUM":
         return L if argument.integral else sum_type(argument) if argument.is_decimal else D
-    return mean_type(argument) if function == "AVG" and argument.is_decimal else D
+    if not argument.is_decimal or function not in OF_DECIMALS:
+        return D
+    return mean_type(argument) if function == "AVG" else quantile_type(argument)

@@ -267,9 +267,26 @@ class Forest:
 
     def purge(self) -> None:
         """Take unused nodes out, once they are the most."""
-        used = int(self._occupied[0])
-        if len(self._nodes) > 2 * used + WORTH_PURGING.value:
+        if len(self._nodes) > 2 * self.in_use + WORTH_PURGING.value:
             self._purge()
+
+    @property
+    def in_use(self) -> int:
+        """How many nodes have a count."""
+        return int(self._occupied[0])
+
+    def purge_values(self) -> Int64s:
+        """Take unused nodes out; the different values of those that are left, in order."""
+        self._purge()
+        nodes = self._nodes
+        limit = nodes.node_limit
+        return np.unique(nodes.links[:limit, VALUE][nodes.counts[:limit, 0] != 0])
+
+    def replace_values(self, others: Int64s) -> None:
+        """Give every node ``others[value]`` for its value; the order must be the same."""
+        values = self._nodes.links[: self._nodes.node_limit, VALUE]
+        if len(others):
+            values[:] = np.take(others, values, mode="clip")  # rows that are free have any value
 
     def _purge(self) -> None:
         nodes = self._nodes

@@ -8,13 +8,14 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import validity
 from windrow.columns.functions.operands import Kernel, Operand, cast_operand, has_nan, null
-from windrow.columns.nested_arrays import is_nested
+from windrow.columns.nested_arrays import is_nested, list_array, list_lengths, struct_array
 from windrow.columns.value_order import comparable_column
 from windrow.core.schema import MOST_DIGITS, Type
-from windrow.plan.decimal_types import common_digits, is_exact, within_limits
+from windrow.plan.decimal_types import common_digits, within_limits
 from windrow.plan.expressions import Call
-from windrow.plan.functions import common
+from windrow.plan.functions import common, has_every_value
 
 Comparison = Callable[[Operand, Operand], Operand]
 
@@ -44,24 +45,41 @@ def align(args: Sequence[Operand], call: Call) -> list[Operand]:
         for v, a in zip(args, call.args, strict=True)
         if not (isinstance(v, pa.Scalar) and not v.is_valid)
     ]
-    target = common_type(known or [call.args[0].type])
-    if target.is_decimal and not is_exact(known):
-        return _align_long(args, [a.type for a in call.args])
+    types = known or [call.args[0].type]
+    if not has_every_value(types):
+        return [_in_full(v, a.type, types) for v, a in zip(args, call.args, strict=True)]
+    target = common_type(types)
     return [
         null(target) if isinstance(v, pa.Scalar) and not v.is_valid else cast_operand(v, target)
         for v in args
     ]
 
 
-def _align_long(args: Sequence[Operand], known: Sequence[Type]) -> list[Operand]:
-    """Decimals in twice the bits: no type of ours has all digits of these."""
-    kind = pa.decimal256(2 * MOST_DIGITS, common_digits(known)[1])
-    return [
-        pa.scalar(None, kind)
-        if isinstance(v, pa.Scalar) and not v.is_valid
-        else pc.cast(cast_operand(v, t.digits), kind)
-        for v, t in zip(args, known, strict=True)
-    ]
+def _in_full(operand: Operand, own: Type, types: Sequence[Type]) -> Operand:
+    """The operand with decimals of twice the bits where no type of ours has all digits of these."""
+    if not isinstance(operand, pa.Scalar):
+        return _column_in_full(operand, own, types)
+    known = operand if operand.is_valid else null(types[0])
+    return _column_in_full(pa.repeat(known, 1), own if operand.is_valid else types[0], types)[0]
+
+
+def _column_in_full(column: pa.Array, own: Type, types: Sequence[Type]) -> pa.Array:
+    if own.element is not None:
+        inside = [t.element for t in types if t.element is not None]
+        items = _column_in_full(column.flatten(), own.element, inside)
+        return list_array(list_lengths(column), items, validity(column), pa.list_(items.type))
+    if own.fields:
+        fields = [
+            _column_in_full(field, own.fields[place][1], [t.fields[place][1] for t in types])
+            for place, field in enumerate(column.flatten())
+        ]
+        names = [name for name, _ in own.fields]
+        kind = pa.struct([(n, f.type) for n, f in zip(names, fields, strict=True)])
+        return struct_array(fields, validity(column), kind)
+    if has_every_value(types):
+        return cast_operand(column, common_type(types))
+    scale = common_digits(types)[1]
+    return pc.cast(cast_operand(column, own.digits), pa.decimal256(2 * MOST_DIGITS, scale))
 
 
 def _comparable(operand: Operand) -> Operand:

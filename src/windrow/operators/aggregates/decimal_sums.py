@@ -1,4 +1,4 @@
-"""SUM and AVG of decimals, over tuples and by sub-windows.
+"""SUM and AVG of decimals.
 
 A sum is four words of 32 bits, of which the last has a sign and room for carries: adding and taking
 away are exact whatever was in the window before. SUM shows it as DECIMAL(38, s), AVG divided by the
@@ -19,7 +19,6 @@ from windrow.columns.growable import fresh
 from windrow.core.schema import MOST_DIGITS
 from windrow.operators.aggregates.count_sum_avg import LOW, Sum
 from windrow.operators.aggregates.events import ArgumentValues, Events
-from windrow.operators.aggregates.summaries import add_columns
 from windrow.plan.decimal_types import LEAST_SCALE
 
 WORDS = 4
@@ -39,12 +38,21 @@ def words_of(argument: pa.Array) -> Int64s:
     return words
 
 
-def carry_words(words: Int64s) -> Int64s:
-    """The same sums with words of 32 bits; changes what is given."""
-    for place in range(WORDS - 1):
+def add_words(sums: Int64s, events: Events, words: Int64s) -> tuple[Int64s, Int64s]:
+    """The sums before events, per group, and after each segment, with carries yet to be made."""
+    before = sums[events.groups]
+    after = np.empty((len(events.last), words.shape[1]), np.int64)
+    for place in range(words.shape[1]):
+        own = np.ascontiguousarray(words[:, place])
+        after[:, place] = events.running(own, before[:, place].copy())
+    return before, after
+
+
+def carry(words: Int64s) -> None:
+    """Words of 32 bits in place of what they have grown to; the last takes what is left."""
+    for place in range(words.shape[1] - 1):
         words[:, place + 1] += words[:, place] >> 32
         words[:, place] &= LOW
-    return words
 
 
 def _is_below(high: Int64s, low: Int64s, end: int) -> npt.NDArray[np.bool_]:
@@ -69,21 +77,27 @@ class DecimalSum(Sum):
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         argument = values(events.position)
         counts = self.present.advance(events, argument)
-        return self.change(events, words_of(argument) * events.sign[:, None], counts)
+        return self.change(events, self.words(argument) * events.sign[:, None], counts)
+
+    def words(self, argument: pa.Array) -> Int64s:
+        """What a value adds to the sums of its group; NULL nothing."""
+        return words_of(argument)
 
     def change(
         self, events: Events, words: Int64s, counts: tuple[Int64s, Int64s]
     ) -> tuple[pa.Array, pa.Array]:
         """Add words to the sums of their groups; the answers before and after."""
-        before = self.sums[events.groups]
-        after = np.empty((len(events.last), WORDS), np.int64)
-        for place in range(WORDS):
-            own = np.ascontiguousarray(words[:, place])
-            after[:, place] = events.running(own, before[:, place].copy())
-        self.sums[events.code[events.last]] = carry_words(after)
-        earlier, later = self.read(before, counts[0]), self.read(after, counts[1])
-        self.overflows += int(np.count_nonzero(counts[1])) - (len(later) - later.null_count)
-        return earlier, later
+        before, after = add_words(self.sums, events, words)
+        later = self.read_added(after, counts[1])
+        self.sums[events.code[events.last]] = after
+        return self.read(before, counts[0]), later
+
+    def read_added(self, words: Int64s, counts: Int64s) -> pa.Array:
+        """The answers of words that were added up; carries are made in them."""
+        carry(words)
+        answer = self.read(words, counts)
+        self.overflows += int(np.count_nonzero(counts)) - (len(answer) - answer.null_count)
+        return answer
 
     def read(self, sums: Int64s, counts: Int64s) -> pa.Array:
         """Sums, or means, of so many values."""
@@ -107,37 +121,3 @@ class DecimalSum(Sum):
             return decimal_array(means, valid, self.result)
         quotients = divide_rounded(last_places(total) * 10**self.raised, by.astype(object))
         return from_last_places(quotients, valid, self.result)
-
-
-class DecimalSumSummary:
-    """SUM, or AVG with ``mean``, by sub-windows: how many values, and the words of their sum."""
-
-    width = 1 + WORDS
-
-    def __init__(self, kind: pa.DataType, mean: bool) -> None:
-        self.window = DecimalSum(kind, mean)
-
-    def tiers(self, argument: pa.Array) -> Int64s | None:
-        return None
-
-    def fold(self, rows: Int64s, argument: pa.Array | None, at: int, table: Int64s) -> None:
-        assert argument is not None
-        valid = validity(argument)
-        parts = np.zeros((len(argument), at + self.width), np.int64)
-        parts[:, at] = 1 if valid is None else valid
-        parts[:, at + 1 :] = words_of(argument)
-        add_columns(rows, parts, at, self.width, table)
-
-    def merge(self, rows: Int64s, parts: Int64s, at: int, table: Int64s) -> None:
-        add_columns(rows, parts, at, self.width, table)
-
-    def grow(self, size: int) -> None:
-        self.window.grow(size)
-
-    def update(self, events: Events, parts: Int64s) -> tuple[pa.Array, pa.Array]:
-        sign = events.sign.astype(np.int64)
-        counts = self.window.present.shift(events, parts[:, 0] * sign)
-        return self.window.change(events, parts[:, 1:] * sign[:, None], counts)
-
-    def regroup(self, codes: Int64s, remap: Int64s) -> None:
-        self.window.regroup(codes, remap)

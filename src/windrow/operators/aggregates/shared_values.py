@@ -18,7 +18,8 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.exactsum import SCRATCH, WIDTH, read_mean
 from windrow.columns.kernels import floats_out, grid, grid_out, ints, kernel, void
 from windrow.operators.aggregates.count_sum_avg import LOW, Sum
-from windrow.operators.aggregates.decimal_sums import WORDS, DecimalSum, carry_words
+from windrow.operators.aggregates.decimal_sums import DecimalSum
+from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.sum_summaries import FIRST, PRESENT, TIER, add_tier
@@ -91,23 +92,20 @@ def null_without(
     return answer
 
 
-class DecimalSumValue:
-    """SUM or AVG of decimals: how many there are, and four words of 32 bits."""
+class DecimalValue:
+    """SUM, AVG, VAR or STDDEV of decimals: how many there are, and words of 32 bits."""
 
-    def __init__(self, sums: DecimalSum) -> None:
-        self.sums = sums
+    def __init__(self, window: DecimalSum | DecimalVariance) -> None:
+        self.window = window
 
     def begin(self, count: int) -> None:
-        self.words = np.zeros((count, 1 + WORDS), np.int64)
+        self.words = np.zeros((count, 1 + self.window.sums.shape[1]), np.int64)
 
     def add(self, place: Int64s | None, words: Int64s, sign: int) -> None:
         add_at(self.words, place, sign * words)
 
     def read(self) -> pa.Array:
-        counts = np.ascontiguousarray(self.words[:, 0])
-        answer = self.sums.read(carry_words(self.words[:, 1:]), counts)
-        self.sums.overflows += int(np.count_nonzero(counts)) - (len(answer) - answer.null_count)
-        return answer
+        return self.window.read_added(self.words[:, 1:], np.ascontiguousarray(self.words[:, 0]))
 
 
 @kernel(void, ints, grid, ints, grid_out)

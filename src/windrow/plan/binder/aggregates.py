@@ -23,8 +23,8 @@ from windrow.plan.nodes import Aggregate, Reading
 
 ENDS = (("_low", Reading.LOWER), ("_high", Reading.UPPER))
 """What the names of bounds end in."""
-OF_DOUBLES = frozenset({"MEDIAN", "QUANTILE", "VAR", "STDDEV"})
-"""Aggregates that take decimals as the doubles that are nearest to them."""
+RANKED = frozenset({"MEDIAN", "QUANTILE"})
+"""Aggregates whose sketches take decimals as the doubles that are nearest to them."""
 BOUNDS = {Reading.ESTIMATE: ENDS, Reading.LOWER: ENDS[1:]}
 
 
@@ -71,7 +71,9 @@ class Aggregates:
                 span=span, expected=f"a column in {node.name}(...)", found="*",
                 remedy="only COUNT takes *",
             )  # fmt: skip
-        if argument is not None and argument.type.is_decimal and function in OF_DOUBLES:
+        reading = Reading[node.meta.get(APPROXIMATE, Reading.EXACT.name)]
+        ranked = reading is not Reading.EXACT and function in RANKED
+        if argument is not None and argument.type.is_decimal and ranked:
             argument = Call("cast", (argument,), Type.DOUBLE)
         kind = aggregate_type(function, argument.type if argument else None)
         if kind is None:
@@ -82,7 +84,6 @@ class Aggregates:
         if function in ("MIN", "MAX"):
             distinct = False  # duplicates make no difference to them
         name = node.name.lower() + (f"_{argument.name}" if isinstance(argument, Column) else "")
-        reading = Reading[node.meta.get(APPROXIMATE, Reading.EXACT.name)]
         if self.by_lists:
             refuse_in_lists(function, argument, reading, span)
             reading = Reading.LOWER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
@@ -20,7 +21,7 @@ from windrow.plan.binder.aggregates import (
 )
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope, did_you_mean
-from windrow.plan.expressions import Column, Expression, Literal, Named
+from windrow.plan.expressions import Call, Column, Expression, Literal, Named
 
 Order = tuple[Expression, bool]
 """An expression, and whether its greatest values come first."""
@@ -78,7 +79,9 @@ class _Binder:
                 )  # fmt: skip
             return Clauses(tuple(items), None, tuple(order), None, ranking, ranked_in)
         self._name_aggregates(items)
-        grouping = Grouping(self._keys(items), tuple(self.aggregates.found))
+        shown = [n.expression for n in items] + [e for e, _ in (*order, *ranking)] + [*ranked_in]
+        keys = self._keys(items, shown if having is None else [*shown, having])
+        grouping = Grouping(keys, tuple(self.aggregates.found))
         return Clauses(
             tuple(
                 replace(n, expression=grouping.over_groups(n.expression, self.seen)) for n in items
@@ -225,7 +228,8 @@ class _Binder:
             if isinstance(item.expression, Column) and item.expression.index < 0:
                 self.aggregates.rename(-1 - item.expression.index, item.name)
 
-    def _keys(self, items: list[Named]) -> tuple[Named, ...]:
+    def _keys(self, items: list[Named], shown: list[Expression]) -> tuple[Named, ...]:
+        """GROUP BY, and the sub-queries that ``shown`` reads outside of these and of aggregates."""
         keys = []
         binder = ExpressionBinder(self.scope, self.context.source, "GROUP BY")
         for position, node in enumerate(self.select.group_by):
@@ -253,6 +257,19 @@ class _Binder:
                 keys.append(Named(column.name, bound, column.qualifier))
             else:
                 keys.append(Named(f"key{position + 1}", bound))
-        # A scalar sub-query is the same for all tuples of an instant, so it divides no group.
-        values = map(self.scope.column, range(self.scope.table_width, len(self.scope.schema)))
+        # A sub-query is the same for all tuples of a group at an instant, so it divides none.
+        grouped = {key.expression for key in keys}
+        read = {c.index for e in shown for c in _columns_beside(e, grouped)}
+        values = (self.scope.column(i) for i in sorted(read) if i >= self.scope.table_width)
         return tuple(dict.fromkeys([*keys, *(Named(v.name, v) for v in values)]))
+
+
+def _columns_beside(expression: Expression, keys: Collection[Expression]) -> Iterator[Column]:
+    """The columns of an expression but for those inside of a key."""
+    if expression in keys:
+        return
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.args:
+            yield from _columns_beside(argument, keys)

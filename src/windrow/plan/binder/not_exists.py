@@ -9,7 +9,8 @@ A condition keeps the tuples for which it is true. ``A OR B`` keeps those of A, 
 those of B: two plans over the same input, one union. The others are a selection if A is a plain
 condition; if there is a sub-query in A they are the input EXCEPT what A keeps, which is a bag
 difference of equal tuples and therefore exact. NOT is taken to the leaves by De Morgan's rules,
-which hold in three truth values too.
+which hold in three truth values too. In any other expression what a sub-query is asked becomes a
+column (``windrow.plan.binder.query_flags``).
 
 Cost: the input is there once for each operand of OR, and twice where a sub-query stands before the
 last one; plain conditions are put first for that reason.
@@ -26,17 +27,17 @@ from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select, StreamOf
+from windrow.plan.binder.asked_query import AskedQuery, asked_query, has_query
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.join_clauses import bind_joins
+from windrow.plan.binder.outer_columns import refuse_outer_columns, refuse_outer_columns_in_from
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.binder.within import (
-    Within,
     await_end,
     bound_by,
     common_within,
     report,
-    within_of,
 )
 from windrow.plan.expressions import (
     Call,
@@ -44,6 +45,7 @@ from windrow.plan.expressions import (
     Expression,
     Literal,
     Named,
+    columns_of,
     conjunction,
     connect,
     shift_columns,
@@ -61,69 +63,64 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.joins import difference_of, join_of, side_of
 from windrow.plan.nodes.relational import cast_to, columns_of_row, is_null_column, project
 
-QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
-
 
 @dataclass(frozen=True)
-class _AskedQuery:
-    """A part of WHERE that is [NOT] EXISTS (query), or value [NOT] IN (query)."""
+class Matching:
+    """Which tuples of a sub-query match an outer one: conditions over the two side by side.
 
-    query: exp.Expr
-    value: exp.Expr | None
-    negated: bool
-    span: Span
-    within: Within | None
+    ``equal`` compares the values of IN, ``possible`` is true also where that is not known.
+    """
 
-    @property
-    def words(self) -> str:
-        return ("NOT " if self.negated else "") + ("EXISTS" if self.value is None else "IN")
+    asked: AskedQuery
+    right: Node
+    crossing: list[Expression]
+    equal: list[Expression]
+    possible: list[Expression]
+
+    def select_from(self, plan: Node, *, negated: bool) -> Node:
+        """The tuples for which the condition is true or, negated, for which it is false."""
+        span, right = self.asked.span, self.right
+        if not negated:
+            return _match(plan, right, [*self.crossing, *self.equal], None, span)
+        if not self.crossing and len(self.equal) == 1:
+            return _match(plan, right, self.equal, NegationForm.NOT_IN, span)
+        return _match(plan, right, [*self.crossing, *self.possible], NegationForm.NOT_EXISTS, span)
+
+    def select_unequal(self, plan: Node) -> Node:
+        """The tuples that equal no row as IN compares, whether or not that is known."""
+        return _match(plan, self.right, self.equal, NegationForm.NOT_EXISTS, self.asked.span)
+
+    def outer_columns(self, width: int) -> set[int]:
+        """The places of the outer columns that it reads, of which there are ``width``."""
+        conditions = [*self.crossing, *self.equal]
+        return {c.index for e in conditions for c in columns_of(e) if c.index < width}
 
 
-def _asked_query(part: exp.Expr, source: str) -> _AskedQuery | None:
-    """What is asked of a sub-query, if the part of WHERE is nothing else."""
-    span, negated = span_of(part, source), False
-    while isinstance(part, exp.Paren | exp.Not):
-        negated ^= isinstance(part, exp.Not)
-        part = part.this
-    if isinstance(part, exp.Exists):
-        return _AskedQuery(part.this, None, negated, span, within_of(part))
-    if isinstance(part, exp.In) and part.args.get("query") is not None:
-        return _AskedQuery(part.args["query"], part.this, negated, span, within_of(part))
-    return None
-
-
-def has_query(node: exp.Expr) -> bool:
-    """Whether a sub-query stands anywhere in the condition."""
-    return node.find(*QUERIES) is not None
-
-
-def _bind_asked(plan: Node, scope: Scope, asked: _AskedQuery, context: Context) -> Node:
-    """The tuples of ``plan`` that the sub-query matches or, negated, does not."""
+def bind_matching(scope: Scope, asked: AskedQuery, context: Context) -> Matching:
+    """What is asked of a sub-query about the tuples of the scope."""
     query = _contents(lower(asked.query, context.source))
     if asked.value is not None:
-        return _bind_in(plan, scope, asked, asked.value, query, context)
+        return _bind_in(scope, asked, asked.value, query, context)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
         right, conditions = _bind_alone(asked, query, scope, context), []
     else:
         try:
             matched = correlated_tables(scope, query, context, asked.words, asked.span)
         except BindError:
-            _refuse_outer_columns_in_from(asked, scope, context)
+            refuse_outer_columns_in_from(asked, scope, context)
             raise
         right, conditions = matched.plan, matched.crossing
-    form = NegationForm.NOT_EXISTS if asked.negated else None
-    right = bound_by(right, asked.within, context)
-    return _match(plan, right, conditions, form, asked.span)
+    return Matching(asked, bound_by(right, asked.within, context), conditions, [], [])
 
 
 def _bind_in(
-    plan: Node, scope: Scope, asked: _AskedQuery, node: exp.Expr, query: Query, context: Context
-) -> Node:
+    scope: Scope, asked: AskedQuery, node: exp.Expr, query: Query, context: Context
+) -> Matching:
     """IN is true if a row is equal, NOT IN if none is equal or NULL, or compared with NULL."""
     binder = ExpressionBinder(scope, context.source, asked.words)
     nodes = node.expressions if isinstance(node, exp.Tuple) else [node]
     values = [binder.bind(each) for each in nodes]
-    width = len(plan.schema)
+    width = len(scope.schema)
     crossing: list[Expression] = []
     if isinstance(query, Select) and _names_values(query, len(values)):
         matched = correlated_tables(scope, query, context, asked.words, asked.span)
@@ -155,66 +152,16 @@ def _bind_in(
         tests.append(binder.call("eq", [value, other], [each, asked.query], asked.span))
         unknown = [Call("is_null", (side,), Type.BOOLEAN) for side in (value, other)]
         possible.append(connect("or", (tests[-1], *unknown)))
-    if not asked.negated:
-        return _match(plan, right, [*crossing, *tests], None, asked.span)
-    if not crossing and len(tests) == 1:
-        return _match(plan, right, tests, NegationForm.NOT_IN, asked.span)
-    return _match(plan, right, [*crossing, *possible], NegationForm.NOT_EXISTS, asked.span)
+    return Matching(asked, right, crossing, tests, possible)
 
 
-def _bind_alone(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
+def _bind_alone(asked: AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
     """The plan of a sub-query that sees nothing of the query around it."""
     try:
         return context.bind_query(query, context)
     except BindError:
-        _refuse_outer_columns(asked, query, scope, context)
+        refuse_outer_columns(asked, query, scope, context)
         raise
-
-
-def _refuse_outer_columns(asked: _AskedQuery, query: Query, scope: Scope, context: Context) -> None:
-    """BindError if the reason is that the sub-query names a table of the query around it."""
-    clause, remedy = "UNION, EXCEPT or INTERSECT", f"write {asked.words} for each part of it"
-    if isinstance(query, Select) and asked.value is None and not query.having:
-        clause = "LIMIT" if query.limit else "GROUP BY"
-        remedy = "leave it out: one row is enough"
-    elif isinstance(query, Select) and query.limit:
-        clause, remedy = "LIMIT", "bound the table by a window instead"
-    elif isinstance(query, Select):
-        clause = "GROUP BY, HAVING or an aggregate"
-        remedy = (
-            "compare by IN, and group by what is compared: (a, b) IN (SELECT x, y FROM ... "
-            "GROUP BY x, y HAVING ...)"
-        )
-    column = _outer_column(asked.query, scope)
-    if column is not None:
-        kind = "EXISTS" if asked.value is None else "IN"
-        raise BindError(
-            f"a sub-query of {kind} with {clause} cannot read columns of the query around it",
-            span=span_of(column, context.source, asked.span),
-            found=f"{column.table}.{column.name}", remedy=remedy,
-        )  # fmt: skip
-
-
-def _refuse_outer_columns_in_from(asked: _AskedQuery, scope: Scope, context: Context) -> None:
-    """BindError if a sub-query in FROM of a sub-query names a table of the outermost one."""
-    for table in asked.query.find_all(exp.Subquery):
-        column = _outer_column(table, scope)
-        if column is not None and isinstance(table.parent, exp.From | exp.Join):
-            raise BindError(
-                "a sub-query in FROM cannot read columns of the query around it",
-                span=span_of(column, context.source, asked.span),
-                found=f"{column.table}.{column.name}",
-                remedy=f"compare them in WHERE of {asked.words}, outside of FROM",
-            )
-
-
-def _outer_column(query: exp.Expr, scope: Scope) -> exp.Column | None:
-    """The first column that is written with a table of the scope that the query has not."""
-    named = query.find_all(exp.Table, exp.Subquery, exp.Unnest)
-    inside = {table.alias_or_name.lower() for table in named}
-    outside = {name.lower() for name in scope.qualifiers()} - inside
-    columns = query.find_all(exp.Column)
-    return next((c for c in columns if c.table.lower() in outside), None)
 
 
 def _names_values(query: Select, count: int) -> bool:
@@ -324,7 +271,8 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
         node = node.this
     if not has_query(node):
         return Selection(plan, _condition(scope, node, context), span=span_of(node, context.source))
-    # Imported here: a scalar sub-query may have conditions with sub-queries itself.
+    # Imported here: the conditions of a sub-query may have sub-queries themselves.
+    from windrow.plan.binder.query_flags import select_by_flags  # noqa: PLC0415
     from windrow.plan.binder.scalar_queries import (  # noqa: PLC0415
         asks_values_only,
         select_by_values,
@@ -332,9 +280,10 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
 
     if asks_values_only(node):
         return select_by_values(plan, scope, node, context)
-    asked = _asked_query(node, context.source)
+    asked = asked_query(node, context.source)
     if asked is not None:
-        return _bind_asked(plan, scope, asked, context)
+        matching = bind_matching(scope, asked, context)
+        return matching.select_from(plan, negated=asked.negated)
     match node:
         case exp.And():
             for part in _plain_first(operands_of(node, exp.And)):
@@ -344,9 +293,9 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
             return _select_where_one_true(
                 plan, scope, _plain_first(operands_of(node, exp.Or)), context
             )
-        case exp.Not():
-            return select_where_true(plan, scope, _without_not(node, context), context)
-    raise _refusal(node, context)
+        case exp.Not() if (inner := _without_not(node)) is not None:
+            return select_where_true(plan, scope, inner, context)
+    return select_by_flags(plan, scope, node, context)
 
 
 def _select_where_one_true(
@@ -369,8 +318,8 @@ def _select_where_one_true(
     return Union(tuple(branches), span=span_of(parts[0], context.source))
 
 
-def _without_not(node: exp.Not, context: Context) -> exp.Expr:
-    """The condition under a NOT with the NOT at its leaves."""
+def _without_not(node: exp.Not) -> exp.Expr | None:
+    """The condition under a NOT with the NOT at its leaves; None if it is no AND, OR or NOT."""
     inner = node.this
     while isinstance(inner, exp.Paren):
         inner = inner.this
@@ -382,7 +331,7 @@ def _without_not(node: exp.Not, context: Context) -> exp.Expr:
             return _connect(exp.Or, [_negate(part) for part in operands_of(inner, exp.And)])
         case exp.Or():
             return _connect(exp.And, [_negate(part) for part in operands_of(inner, exp.Or)])
-    raise _refusal(node, context)
+    return None
 
 
 def _negate(part: exp.Expr) -> exp.Expr:
@@ -404,13 +353,3 @@ def _plain_first(parts: list[exp.Expr]) -> list[exp.Expr]:
 
 def _condition(scope: Scope, node: exp.Expr, context: Context) -> Expression:
     return ExpressionBinder(scope, context.source, "WHERE").condition(node)
-
-
-def _refusal(node: exp.Expr, context: Context) -> BindError:
-    """A sub-query inside another expression than AND, OR and NOT."""
-    place = node.find(*QUERIES) or node
-    return BindError(
-        "a sub-query is not allowed here", span=span_of(place, context.source),
-        remedy="write EXISTS or IN as an operand of AND, OR or NOT in WHERE, or the sub-query in "
-        "FROM",
-    )  # fmt: skip

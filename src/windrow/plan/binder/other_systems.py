@@ -23,10 +23,10 @@ _LAG = "write LAG(x, 1) OVER (PARTITION BY k ORDER BY ts)"
 
 FUNCTIONS = {
     "var_pop": _POPULATION, "stddev_pop": f"{_POPULATION}; SQRT of it",
-    **dict.fromkeys(("iif", "decode"), _CASE),
+    **dict.fromkeys(("iif", "iff", "decode"), _CASE),
     **dict.fromkeys(("to_char", "date_format"), _FORMATTED),
     **dict.fromkeys(("tumble_start", "tumble_end", "hop_start", "hop_end", "session_start",
-                     "session_end", "time_bucket", "window"), _BOUNDS),
+                     "session_end", "time_bucket", "date_bin", "window"), _BOUNDS),
     **dict.fromkeys(("from_unixtime", "epoch_ms", "timestamp_millis", "to_timestamp_ltz"),
                     "write to_timestamp(seconds); of milliseconds to_timestamp(x / 1000.0)"),
     **dict.fromkeys(("tumble", "hop", "session", "cumulate"), _IN_FROM),
@@ -39,11 +39,27 @@ FUNCTIONS = {
     "timestampdiff": "write date_diff('second', t, u)",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
-    "percentile_cont": "write QUANTILE(x, 0.5)", "percentile_approx": "write QUANTILE(x, 0.5), or "
-    "APPROXIMATE QUANTILE(x, 0.5) over a window with SLIDE",
+    "percentile_cont": "write QUANTILE(x, 0.5)", **dict.fromkeys(
+        ("percentile_approx", "approx_quantile", "approx_percentile", "approx_median"),
+        "write QUANTILE(x, 0.5), or APPROXIMATE QUANTILE(x, 0.5) over a window with SLIDE"),
     **dict.fromkeys(("count_if", "countif"), "it takes one condition: COUNT_IF(x > 5)"),
     **dict.fromkeys(("bool_and", "every", "bool_or"), "it takes one condition: BOOL_OR(x > 5)"),
     "lag": _LAG, "lead": _LAG,
+    "latest_by_offset": "write LAST(x)", "earliest_by_offset": "write FIRST(x)",
+    "collect_list": "write ARRAY_AGG(x)", "collect_set": "write ARRAY_AGG(DISTINCT x)",
+    **dict.fromkeys(("topk", "topkdistinct"), "write ORDER BY x DESC LIMIT 3, of each group "
+                    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) <= 3"),
+    "json_exists": "write json_extract(x, '$.a') IS NOT NULL",
+    "json_query": "write json_extract(x, '$.a')",
+    "extractjsonfield": "write json_extract_string(x, '$.a')",
+    **dict.fromkeys(("proctime", "rowtime"), "use the time column of the stream"),
+    **dict.fromkeys(("convert_tz", "convert_timezone", "from_utc_timestamp", "to_utc_timestamp",
+                     "timezone"), "a TIMESTAMP has no zone; add or subtract an INTERVAL"),
+    "pi": "write 3.141592653589793", "typeof": "DESCRIBE says the types of columns",
+    **dict.fromkeys(("array_to_string", "list_sum", "list_avg", "list_aggregate"),
+                    "take the values out: FROM s [...], UNNEST(s.a) AS t(x), and aggregate them"),
+    **dict.fromkeys(("list_transform", "list_filter", "transform", "filter"),
+                    "take the values out: FROM s [...], UNNEST(s.a) AS t(x)"),
 }  # fmt: skip
 """By names in lower case."""
 FORMS = {
@@ -62,7 +78,7 @@ FORMS = {
                     "aggregates leave NULLs out, and LAG does not"),
     "COLLATE": "texts are compared by their characters; write lower(x) to ignore case",
     "SYMMETRIC": "write BETWEEN least(a, b) AND greatest(a, b)",
-    "ANY": "write x IN (...)",
+    "ANY": "write x IN (...)", "ALL": "compare with the greatest or least of them",
     **dict.fromkeys(("JSONBEXTRACT", "JSONBEXTRACTSCALAR"), "write a path after -> or ->>: "
                     "x ->> '$.a.b'"),
     "SLICE": "an array has single values, a[1], and UNNEST for all of them",

@@ -3,8 +3,9 @@
 Its value is a column that the plan gets by a join: the left outer join with the sub-query, of which
 the plan must show that it has at most one row, so that no tuple meets two. An aggregate that is
 compared with outer columns by ``=`` becomes one row for each value of these columns. Where the
-sub-query has no row the value is NULL, and a COUNT 0, as in SQL. A condition that a NULL cannot
-make true needs no outer join: the tuples without a value would not stay.
+sub-query has no row the value is NULL, and a COUNT 0, as in SQL. A relation has one row by its
+PRIMARY KEY, which is checked while the query runs (``windrow.plan.binder.keyed_rows``). A condition
+that a NULL cannot make true needs no outer join: the tuples without a value would not stay.
 
 Cost: that of the join, and for each tuple of the sub-query's change all tuples that meet it: a
 value that all tuples are compared with reaches them all when it changes.
@@ -12,8 +13,9 @@ value that all tuples are compared with reaches them all when it changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from sqlglot import expressions as exp
 
@@ -23,8 +25,10 @@ from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Select
 from windrow.plan.binder.aggregates import Aggregates, Grouping
+from windrow.plan.binder.asked_query import QUERIES
 from windrow.plan.binder.join_clauses import outer_join
-from windrow.plan.binder.not_exists import QUERIES, CorrelatedTables, correlated_tables
+from windrow.plan.binder.keyed_rows import row_by_key
+from windrow.plan.binder.not_exists import CorrelatedTables, correlated_tables
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import (
@@ -33,8 +37,10 @@ from windrow.plan.expressions import (
     Expression,
     Literal,
     Named,
+    columns_of,
     replace_columns,
 )
+from windrow.plan.functions import AGGREGATES
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -54,9 +60,11 @@ from windrow.plan.nodes.window_specs import RowsWindow
 NULL_OF_NULL = frozenset({
     "add", "subtract", "multiply", "divide", "modulo", "negate", "eq", "ne", "lt", "le", "gt", "ge",
     "not", "like", "ilike", "cast", "abs", "round", "floor", "ceil", "sqrt", "ln", "log10", "exp",
-    "power", "sign",
+    "power", "sign", "single_row",
 })  # fmt: skip
 """Functions that are NULL if one of their arguments is."""
+Grouped: TypeAlias = Collection[int] | None
+"""The outer columns that an expression beside aggregates may name; None if it may name any."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,6 @@ class _Value:
     right: Node
     conditions: tuple[Expression, ...]
     value: Expression
-    correlated: bool
     span: Span
 
 
@@ -92,7 +99,7 @@ def outermost(node: exp.Expr) -> Iterator[exp.Expr]:
 def select_by_values(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
     """The tuples for which a condition with scalar sub-queries is true."""
     width = len(plan.schema)
-    values, (changed,) = _bind_values(scope, [node], context)
+    values, (changed,) = _bind_values(scope, [node], context, [None])
     wide = _extended(scope, values)
     condition = ExpressionBinder(wide, context.source, "WHERE").condition(changed)
     for place, value in enumerate(values):
@@ -103,46 +110,92 @@ def select_by_values(plan: Node, scope: Scope, node: exp.Expr, context: Context)
 
 
 def add_values(
-    plan: Node, scope: Scope, nodes: Sequence[exp.Expr], context: Context, *, grouped: bool
+    plan: Node,
+    scope: Scope,
+    nodes: Sequence[exp.Expr],
+    context: Context,
+    grouped: Sequence[Grouped],
 ) -> tuple[Node, Scope, list[exp.Expr]]:
-    """The plan with a column for each scalar sub-query, and the expressions that read these."""
+    """The plan with a column for each scalar sub-query, and the expressions that read these.
+
+    ``grouped`` says of each expression which outer columns it may name.
+    """
     width = len(plan.schema)
-    values, changed = _bind_values(scope, nodes, context)
+    values, changed = _bind_values(scope, nodes, context, grouped)
     for place, value in enumerate(values):
-        if grouped and value.correlated:
-            raise BindError(
-                "beside aggregates a sub-query must not name outer columns", span=value.span,
-                remedy="group in a sub-query in FROM, and write this one around it",
-            )  # fmt: skip
         plan = _join(plan, value, width, place, outer=True)
     return plan, _extended(scope, values), changed
 
 
+def is_in_aggregate(node: exp.Expr) -> bool:
+    """Whether it is part of what an aggregate takes, or of its FILTER."""
+    above = node.parent
+    while above is not None:
+        called = isinstance(above, exp.Anonymous) and above.name.lower() in AGGREGATES
+        if called or isinstance(above, exp.Filter):
+            return True
+        above = above.parent
+    return False
+
+
+def refuse_ungrouped(read: Collection[int], grouped: Grouped, span: Span) -> None:
+    """BindError if a sub-query beside aggregates reads columns that a group has many values of."""
+    if grouped is not None and not set(read) <= set(grouped):
+        raise BindError(
+            "beside aggregates a sub-query must not name outer columns that are not grouped",
+            span=span,
+            remedy="add them to GROUP BY, or group in a sub-query in FROM, and write this one "
+            "around it",
+        )  # fmt: skip
+
+
 def _bind_values(
-    scope: Scope, nodes: Sequence[exp.Expr], context: Context
+    scope: Scope, nodes: Sequence[exp.Expr], context: Context, grouped: Sequence[Grouped]
 ) -> tuple[list[_Value], list[exp.Expr]]:
     """The sub-queries of the expressions, and the expressions with columns in their places."""
     values: list[_Value] = []
     changed = []
-    for node in nodes:
+    width = len(scope.schema)
+    for node, columns in zip(nodes, grouped, strict=True):
         root = exp.Paren(this=node.copy())
         root.meta.update(node.meta)
+        _refuse_any_and_all(root, context)
         for query in [n for n in outermost(root) if isinstance(n, exp.Subquery)]:
-            column = exp.Column(this=exp.to_identifier(_name(len(values)), quoted=True))
-            values.append(_bind_value(scope, query, context))
+            name = value_name(scope.values + len(values))
+            column = exp.Column(this=exp.to_identifier(name, quoted=True))
+            value = _bind_value(scope, query, context)
+            if not is_in_aggregate(query):
+                read = {c.index for e in value.conditions for c in columns_of(e) if c.index < width}
+                refuse_ungrouped(read, columns, value.span)
+            values.append(value)
             column.meta.update(query.meta)
             query.replace(column)
         changed.append(root.this)
     return values, changed
 
 
-def _name(place: int) -> str:
+def _refuse_any_and_all(root: exp.Expr, context: Context) -> None:
+    """``= ANY (SELECT ...)`` is IN; others ask for the least or the greatest value."""
+    for part in outermost(root):
+        if isinstance(part, exp.Any | exp.All) and part.find(*QUERIES) is not None:
+            words = type(part).__name__.upper()
+            same = isinstance(part, exp.Any) and isinstance(part.parent, exp.EQ)
+            raise BindError(
+                f"{words} does not take a sub-query", span=span_of(part, context.source),
+                remedy="write x IN (SELECT ...)" if same
+                else "compare with (SELECT MAX(x) FROM ...) or (SELECT MIN(x) FROM ...)",
+            )  # fmt: skip
+
+
+def value_name(place: int) -> str:
+    """What the column is called that stands for a sub-query, the first being 0."""
     return f"(sub-query {place + 1})"
 
 
 def _extended(scope: Scope, values: Sequence[_Value]) -> Scope:
-    fields = [Field(_name(place), value.value.type) for place, value in enumerate(values)]
-    return replace(scope, schema=scope.schema + Schema(tuple(fields)), values=len(values))
+    names = map(value_name, range(scope.values, scope.values + len(values)))
+    fields = tuple(Field(n, value.value.type) for n, value in zip(names, values, strict=True))
+    return replace(scope, schema=scope.schema + Schema(fields), values=scope.values + len(values))
 
 
 def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
@@ -151,6 +204,9 @@ def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
         matched = correlated_tables(scope, query, context, "a scalar sub-query", span)
         if matched.crossing:
             return _correlated_value(scope, query, matched, context, span)
+        keyed = _keyed_value(scope, query, matched, (), (), context, span)
+        if keyed is not None:
+            return keyed
     plan = context.bind_query(query, context)
     if len(plan.schema) != 1:
         raise BindError(
@@ -159,7 +215,7 @@ def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
     if not at_most_one_row(plan):
         raise BindError(
             "a sub-query that stands for a value must have at most one row", span=span,
-            expected="an aggregate without GROUP BY, LIMIT 1, or [ROWS 1]",
+            expected="an aggregate without GROUP BY, LIMIT 1, [ROWS 1], or a PRIMARY KEY compared",
             found="a query that may have more",
             remedy="aggregate it, or write EXISTS, IN or a join",
         )  # fmt: skip
@@ -168,7 +224,7 @@ def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
         value, plan = plan.columns[0].expression, plan.input
     value = _of_nothing(value, plan) if isinstance(plan, GroupBy) else value
     width = len(scope.schema)
-    return _Value(plan, (), _shift(value, width), False, span)
+    return _Value(plan, (), _shift(value, width), span)
 
 
 def _correlated_value(
@@ -197,16 +253,37 @@ def _correlated_value(
     items = ExpressionBinder(matched.scope, context.source, "the select list", aggregates)
     item = items.bind(query.items[0].expression)
     if not aggregates.found:
+        keyed = _keyed_value(scope, query, matched, keys, conditions, context, span)
+        if keyed is not None:
+            return keyed
         raise BindError(
             "a sub-query that stands for a value must have at most one row", span=span,
-            expected="an aggregate, since it names outer columns", found="none",
-            remedy="aggregate it, as in MIN(x), also where a PRIMARY KEY is compared, which may be "
-            "that of several rows; or write EXISTS, IN or a join",
+            expected="an aggregate, or the whole PRIMARY KEY of a relation compared by =",
+            found="neither",
+            remedy="aggregate it, as in MIN(x), or write EXISTS, IN or a join",
         )  # fmt: skip
     grouping = Grouping(tuple(keys), tuple(aggregates.found))
     groups = GroupBy(matched.plan, grouping.keys, grouping.aggregates, span=span)
     value = _of_nothing(grouping.over_groups(item, items.seen), groups)
-    return _Value(groups, tuple(conditions), _shift(value, width), True, span)
+    return _Value(groups, tuple(conditions), _shift(value, width), span)
+
+
+def _keyed_value(
+    scope: Scope, query: Select, matched: CorrelatedTables, keys: Sequence[Named],
+    conditions: Sequence[Expression], context: Context, span: Span,
+) -> _Value | None:  # fmt: skip
+    """A column of the row of a relation by its PRIMARY KEY; None if it is not such a query."""
+    plain = len(query.items) == 1 and not query.items[0].expression.is_star
+    if not plain or query.having is not None or query.distinct:
+        return None
+    aggregates = Aggregates()
+    items = ExpressionBinder(matched.scope, context.source, "the select list", aggregates)
+    item = items.bind(query.items[0].expression)
+    found = None if aggregates.found else row_by_key(matched.plan, keys, item, context, span)
+    if found is None:
+        return None
+    groups, value = found
+    return _Value(groups, tuple(conditions), _shift(value, len(scope.schema)), span)
 
 
 def _of_nothing(value: Expression, groups: GroupBy) -> Expression:
@@ -240,7 +317,9 @@ def _join(plan: Node, value: _Value, width: int, before: int, *, outer: bool) ->
     else:
         joined = join_of(plan, value.right, conditions, value.span)
     kept = columns_of_row(plan.schema)
-    return Projection(joined, (*kept, Named(_name(before), move(value.value))), span=value.span)
+    return Projection(
+        joined, (*kept, Named(value_name(before), move(value.value))), span=value.span
+    )
 
 
 def at_most_one_row(plan: Node) -> bool:

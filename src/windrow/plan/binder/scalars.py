@@ -139,7 +139,7 @@ class ExpressionBinder:
             case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists():
                 raise BindError(
                     "a sub-query is not allowed here", span=span,
-                    remedy="put it into FROM, or after EXISTS or IN in WHERE",
+                    remedy="put it into FROM of this query, and name its column here",
                 )  # fmt: skip
         return self._predicate_or_form(node, span)
 

@@ -15,9 +15,10 @@ from dataclasses import replace
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError
-from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Limit, Ranking, Select
 from windrow.plan.binder.aggregates import Grouping
+from windrow.plan.binder.asked_query import has_query
+from windrow.plan.binder.clause_queries import add_sub_queries, expressions_of
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
 from windrow.plan.binder.from_clause import (
     BoundTable,
@@ -30,12 +31,11 @@ from windrow.plan.binder.from_clause import (
 )
 from windrow.plan.binder.join_clauses import JoinedTables, bind_joins, use_buckets
 from windrow.plan.binder.lag_calls import add_look_backs
-from windrow.plan.binder.not_exists import has_query, select_where_all
+from windrow.plan.binder.not_exists import select_where_all
 from windrow.plan.binder.ordered_aggregates import time_column
 from windrow.plan.binder.restrictions import check_sub_windows, lists_of
-from windrow.plan.binder.scalar_queries import add_values, asks_values_only, outermost
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
-from windrow.plan.binder.scope import Context, Scope, clock_of
+from windrow.plan.binder.scope import Context, clock_of
 from windrow.plan.binder.unnesting import array_of, unnest_items
 from windrow.plan.binder.window_bounds import find_bounds, group_with_bounds
 from windrow.plan.catalog import StreamDeclaration
@@ -48,7 +48,6 @@ from windrow.plan.expressions import (
     replace_columns,
     shift_columns,
 )
-from windrow.plan.functions import AGGREGATES
 from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,
@@ -82,15 +81,15 @@ def bind_select(select: Select, context: Context) -> Node:
     plan = _filter_tables(select, tables, joined, context)
     if select.option is not None:
         plan = use_buckets(plan, [t.plan for t in tables], select.option)
-    if any(map(has_query, _expressions(select))):
-        refuse_internal(tables, "a scalar sub-query", select.span)
+    if any(map(has_query, expressions_of(select))):
+        refuse_internal(tables, "a sub-query that stands for a value", select.span)
         if bounds is not None:
             raise BindError(
                 "a sub-query can change an answer while its window rests", span=select.span,
                 expected="no sub-query beside window_start() and window_end()", found="one",
                 remedy="select the bounds in a sub-query in FROM",
             )  # fmt: skip
-        plan, scope, select = _add_values(plan, scope, select, context)
+        plan, scope, select = add_sub_queries(plan, scope, select, context)
     plan, scope, select = add_look_backs(plan, scope, select, context)
     if bounds is not None:
         scope = replace(scope, schema=scope.schema + bounds.columns)
@@ -118,40 +117,6 @@ def bind_select(select: Select, context: Context) -> Node:
     else:
         plan = project(plan, clauses.items, select.span)
     return append_only(plan, tables, select.span)
-
-
-def _expressions(select: Select) -> list[exp.Expr]:
-    """The expressions of the clauses that read the filtered tables; GROUP BY takes no sub-query."""
-    having = [select.having] if select.having is not None else []
-    items, order = select.items, select.order_by
-    return [*(i.expression for i in items), *having, *(o.expression for o in order)]
-
-
-def _add_values(
-    plan: Node, scope: Scope, select: Select, context: Context
-) -> tuple[Node, Scope, Select]:
-    """The plan with columns for the scalar sub-queries, and the block that reads these."""
-    nodes = _expressions(select)
-    for node in nodes:
-        if has_query(node) and not asks_values_only(node):
-            raise BindError(
-                "EXISTS and IN with a sub-query are conditions of WHERE",
-                span=span_of(node, context.source), remedy="write it in WHERE, or as a join",
-            )  # fmt: skip
-    parts = (part for node in nodes for part in outermost(node))
-    grouped = bool(select.group_by) or any(
-        isinstance(part, exp.Anonymous) and part.name.lower() in AGGREGATES for part in parts
-    )
-    plan, scope, changed = add_values(plan, scope, nodes, context, grouped=grouped)
-    count, having = len(select.items), select.having is not None
-    items = [replace(i, expression=e) for i, e in zip(select.items, changed, strict=False)]
-    order = zip(select.order_by, changed[count + having :], strict=True)
-    return plan, scope, replace(
-        select,
-        items=tuple(items),
-        having=changed[count] if having else None,
-        order_by=tuple(replace(o, expression=e) for o, e in order),
-    )  # fmt: skip
 
 
 def _group(plan: Node, grouping: Grouping, having: Expression | None, select: Select) -> Node:

@@ -35,12 +35,14 @@ from windrow.plan.expressions import (
 from windrow.plan.functions import common
 from windrow.plan.nodes import (
     ConstantRows,
+    Join,
+    LastingJoin,
+    Negation,
     Node,
     Projection,
     Selection,
     StreamKind,
     Union,
-    has_constant_rows,
 )
 from windrow.plan.nodes.relational import columns_of_row
 
@@ -161,10 +163,22 @@ def outer_join_values(
 
 
 def refuse_repetition(plan: Node, kind: StreamKind, span: Span) -> None:
-    """BindError if a form that says its answer again and again reads VALUES."""
-    if has_constant_rows(plan):
+    """BindError if a form that says its answer again and again has one that VALUES alone gives."""
+    if _answers_by_constants(plan):
         raise BindError(
             f"{kind.value} would repeat rows of VALUES from the beginning of time", span=span,
             expected="streams and relations, or VALUES beside them in FROM", found="VALUES alone",
             remedy="write ISTREAM, or leave it out",
         )  # fmt: skip
+
+
+def _answers_by_constants(plan: Node) -> bool:
+    """Whether there may be tuples before a stream or a relation has any."""
+    match plan:
+        case ConstantRows():
+            return True
+        case Join() | LastingJoin():
+            return all(map(_answers_by_constants, plan.inputs))
+        case Negation():
+            return _answers_by_constants(plan.left)
+    return any(map(_answers_by_constants, plan.inputs))

@@ -12,7 +12,7 @@ from windrow.plan.nodes.base import (
     Unary,
     walk,
 )
-from windrow.plan.nodes.constant_rows import ConstantRows, has_constant_rows, is_constant
+from windrow.plan.nodes.constant_rows import ConstantRows, is_constant
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -100,7 +100,6 @@ __all__ = [
     "Unnest",
     "Window",
     "arrives_in_order",
-    "has_constant_rows",
     "is_constant",
     "is_nrr",
     "walk",

@@ -32,11 +32,6 @@ class ConstantRows(Node):
         return MONOTONIC
 
 
-def has_constant_rows(plan: Node) -> bool:
-    """Whether rows of VALUES are read anywhere in a plan."""
-    return any(isinstance(node, ConstantRows) for node in walk(plan))
-
-
 def is_constant(plan: Node) -> bool:
     """Whether a plan reads nothing but rows of VALUES, so that its answer is always the same."""
     return all(node.inputs or isinstance(node, ConstantRows) for node in walk(plan))

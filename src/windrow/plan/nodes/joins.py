@@ -13,7 +13,6 @@ from functools import cached_property
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Schema, Type
-from windrow.plan.decimal_types import is_exact
 from windrow.plan.expressions import (
     Call,
     Column,
@@ -23,7 +22,7 @@ from windrow.plan.expressions import (
     conjuncts,
     shift_columns,
 )
-from windrow.plan.functions import common
+from windrow.plan.functions import common, has_every_value
 from windrow.plan.nodes.base import STRICT, WEAK, WEAKEST, Matched, Node
 from windrow.plan.nodes.relational import Projection, Selection
 from windrow.plan.nodes.stream_relation import RelationScan, StageInput
@@ -169,7 +168,7 @@ def as_key(condition: Expression, width: int) -> tuple[Expression, Expression] |
         return None
     kinds = one.type, other.type
     kind = common(kinds)
-    if kind is None or (kind.is_decimal and not is_exact(kinds)):
+    if kind is None or not has_every_value(kinds):
         return None
     return _cast_to(one, kind), _cast_to(shift_columns(other, -width), kind)
 

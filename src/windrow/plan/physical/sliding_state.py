@@ -90,7 +90,7 @@ def summary_width(aggregate: Aggregate) -> int:
         case "SUM" | "AVG":
             return 6 if kind.is_floating else 5 if kind.is_decimal else 3
         case "VAR" | "STDDEV":
-            return 14
+            return 13 if kind.is_decimal else 14
     return 3
 
 
