@@ -234,14 +234,9 @@ class GroupSummaries:
     ) -> None:
         """Fill fresh summaries; groups get codes as they are met. ``living`` is to be replayed."""
         described = self.store.load(segments, meta)
-        width = len(groups.kinds)
-        codes = [groups.codes(columns[:width], count) for columns, count in described]
+        keys = [columns[: len(columns) - len(self.long)] for columns, _ in described]
+        codes = [groups.codes(own, count) for own, (_, count) in zip(keys, described, strict=True)]
         self.renumber(np.concatenate([np.empty(0, np.int64), *codes]))
-        if described:
-            parts = zip(*(columns[width:] for columns, _ in described), strict=True)
-            self.load_long([pa.concat_arrays(column) for column in parts])
-
-    def load_long(self, values: Sequence[pa.Array]) -> None:
-        """The values of ``long`` aggregates of all summaries, which were elsewhere."""
-        for (summary, _, place), own in zip(self.long, values, strict=True):
-            summary.load(own, place, self.store.table.view)
+        for number, (summary, _, place) in enumerate(self.long if described else ()):
+            values = [columns[number - len(self.long)] for columns, _ in described]
+            summary.load(pa.concat_arrays(values), place, self.store.table.view)
