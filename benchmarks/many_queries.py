@@ -252,7 +252,7 @@ def drop_for(seconds: float, step: Step, first: int, most: int, least: int = 1) 
 
 def check(sample: Sample) -> dict[str, float]:
     """Our answers at every end of a window are those of the rivals."""
-    from benchmarks.many_queries_rivals import answers  # noqa: PLC0415 - starts Java
+    from benchmarks.many_queries_rivals import SETTINGS, answers  # noqa: PLC0415 - starts Java
     from benchmarks.spark_rival import rival_session  # noqa: PLC0415
 
     directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
@@ -268,7 +268,7 @@ def check(sample: Sample) -> dict[str, float]:
         place = directory / way
         place.mkdir()
         (place / "in").symlink_to(directory / "in")
-        with rival_session() as session:
+        with rival_session(**SETTINGS) as session:
             theirs = answers(session, place, way, some)
         if {key[0] for key in theirs} != {query.name for query in some}:
             raise AssertionError(f"{way}: not every query has answered")
