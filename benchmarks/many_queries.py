@@ -12,11 +12,11 @@ else the machine does counts little; the seconds that passed stand beside them.
 Rivals, on the same files: every query as a Structured Streaming query of its own, in one session;
 and all of them in one streaming query, either over rows that are multiplied by query and window,
 or over sums of ten seconds per key and value of x that are multiplied then, by two stateful steps.
-They have the settings of ``benchmarks.spark_rival``, and two more that make them faster. What is
-written counts for all: our changes are published durably in one table or two, and rivals write the
-answers of windows that are over into Parquet files by Spark's file sink, those that run apart each
-into a table of its own. Before, what they have written is compared with ours for a sample of
-queries. A virtual machine compiles what Spark runs for about
+They have the settings of ``benchmarks.spark_rival``, and more that make them faster. Everybody has
+one partition, which takes least. What is written counts for all: our changes are published durably
+in one table or two, and rivals write the answers of windows that are over into Parquet files by
+Spark's file sink, those that run apart each into a table of its own. Before, what they have written
+is compared with ours for a sample of queries. A virtual machine compiles what Spark runs for about
 fifteen drops, which makes them take half as long in the end, so that many are for warming up. Who
 needs long for a drop gets fewer of them, and two that count at least.
 
@@ -121,6 +121,8 @@ QUICK: dict[str, Any] = {
     "exploded": (),
     "panes": (100,),
 }
+PARTITIONS = {"spark.sql.shuffle.partitions": "1"}
+"""For all: a second one takes more processor time than it saves, for a drop of this size."""
 SCHEMA = "ts timestamp, k bigint, v bigint, x bigint"
 
 
@@ -167,7 +169,7 @@ def ours(directory: Path, count: int, plan: Plan) -> Iterator[Step]:
     began = time.process_time()
     catalog = compile_script(script(directory, queries(count))).catalog
     compiled = time.process_time() - began
-    session = spark_session("local[2]")
+    session = spark_session("local[2]", conf=PARTITIONS)
     began = time.process_time()
     running = pipelines(session, catalog, directory / "checkpoint", Feed())
     for pipeline in running:
@@ -250,7 +252,7 @@ def drop_for(seconds: float, step: Step, first: int, most: int, least: int = 1) 
 
 def check(sample: Sample) -> dict[str, float]:
     """Our answers at every end of a window are those of the rivals."""
-    from benchmarks.many_queries_rivals import answers  # noqa: PLC0415 - starts Java
+    from benchmarks.many_queries_rivals import SETTINGS, answers  # noqa: PLC0415 - starts Java
     from benchmarks.spark_rival import rival_session  # noqa: PLC0415
 
     directory = Path(tempfile.mkdtemp(prefix="windrow-benchmark-"))
@@ -266,7 +268,7 @@ def check(sample: Sample) -> dict[str, float]:
         place = directory / way
         place.mkdir()
         (place / "in").symlink_to(directory / "in")
-        with rival_session() as session:
+        with rival_session(**SETTINGS) as session:
             theirs = answers(session, place, way, some)
         if {key[0] for key in theirs} != {query.name for query in some}:
             raise AssertionError(f"{way}: not every query has answered")

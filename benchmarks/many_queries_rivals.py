@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.many_queries import PANE, SCHEMA, Query
+from benchmarks.many_queries import PANE, PARTITIONS, SCHEMA, Query
 from benchmarks.spark_rival import stream_of_files
 
 OWN = {
@@ -35,6 +35,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": ("-XX:+UseSerialGC -Djdk.lang.Process.launchMechanism=VFORK"),
     # Half as many files, each of which Hadoop starts a process for: none of checksums.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    **PARTITIONS,
 }
 """What makes these rivals faster than the settings that rivals have in general."""
 WATERMARK = "spark.watermarkDelayMs"
