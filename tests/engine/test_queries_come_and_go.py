@@ -138,6 +138,7 @@ ALIGNED = st.builds(
     st.sampled_from([
         "COUNT(*)", "COUNT(n)", "SUM(n)", "AVG(n)", "MIN(n)", "MAX(x)", "SUM(x)", "AVG(x)",
         "MEDIAN(n)", "COUNT(DISTINCT w)", "QUANTILE(x, 0.9)", "MAX(DISTINCT n)",
+        "MIN(w)", "FIRST(n)", "LAST(w)", "MAX_BY(w, n)", "VAR(n)", "STDDEV(x)",
     ]),
     st.sampled_from([2, 4]),
     st.integers(1, 4),

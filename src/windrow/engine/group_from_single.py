@@ -18,6 +18,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.engine.build_shared import shared_aggregation
 from windrow.engine.pipeline import Pipeline
+from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
@@ -33,6 +34,7 @@ SERVES = {
     "COUNT": ("COUNT",),
     "MIN": ("MIN",),
     "MAX": ("MAX",),
+    "VAR": ("VAR", "STDDEV"),
     COUNTERS: ("COUNT DISTINCT", "QUANTILE"),
 }
 """By what is kept for many: the aggregates of which one query alone keeps the same."""
@@ -85,14 +87,17 @@ def _move_summaries(
     parts[:, 0] = table[:, 0]  # how many tuples
     places = dict(zip((id(summary) for summary, _ in held.aggregates), held.places, strict=True))
     kept = summaries_of_synopses(_kept(group.plan))
+    long = []
     for content, at in zip(kept, to.places, strict=True):
         slot = _slot(group.plan, content, single)
         assert isinstance(slot, Summarised)
         place, width = places[id(slot.summary)], slot.summary.width
         parts[:, at : at + width] = table[:, place : place + width]
+        if isinstance(slot.summary, LongExtremeSummary):
+            long.append(slot.summary.values_of(table, place))
     codes = _codes(group, single, shared, held.held_groups())
     if len(codes):
-        shared.stores[0].merge(codes, _ends(held.store), parts)
+        shared.stores[0].merge(codes, _ends(held.store), parts, long)
 
 
 def _move_counters(
