@@ -338,9 +338,9 @@ def has_tiers(summary: Summary) -> bool:
     return summary.tiers(pa.array([], pa.float64())) is not None
 
 
-def _content(summary: Summary, argument: int) -> tuple[type[Summary], bool, int]:
+def _content(summary: Summary, argument: int) -> tuple[type[Summary], int, bool, int]:
     """Summaries of rows with equal contents are equal."""
-    return type(summary), bool(getattr(summary, "largest", False)), argument
+    return type(summary), summary.width, bool(getattr(summary, "largest", False)), argument
 
 
 def _kinds(wanted: Wanted) -> Int64s:
