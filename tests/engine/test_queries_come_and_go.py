@@ -409,10 +409,10 @@ def test_results_in_files_go_on_when_another_joins(db, tmp_path):
 def test_one_time_sql_is_not_answered_from_synopses_that_began_within_its_window(db):
     for window in (2, 4):
         db.execute(f"CREATE QUERY w{window} AS {QUERY.format('SUM(n)', window, 2, '')}")
-    db.push("s", {"ts": [5], "k": [1], "w": ["a"], "n": [9], "x": [0.5]})
+    db.push("s", rows_until(5, 5))
     db.advance(to=6)
     db.execute(f"CREATE QUERY late AS {QUERY.format('MAX(n)', 12, 2, '')}")
-    db.push("s", {"ts": [12], "k": [1], "w": ["a"], "n": [2], "x": [0.5]})
+    db.push("s", [rows_until(12, 12)[0] | {"k": 1, "n": 2}])
     asked = QUERY.format("MAX(n)", 8, 4, "")
     for instant, known in ((15, False), (16, True)):  # the window ends at 12 and at 16
         db.advance(to=instant)

@@ -62,6 +62,7 @@ def go_on_from_single(group: SharedSynopses, pipeline: Pipeline, single: Pipelin
     ((_, operator),) = single.sliding_groups().values()
     (shared,) = (o for o in pipeline.operators if isinstance(o, SharedAggregation))
     pipeline.now = shared.now = single.now
+    shared.set_apart(0)
     _move_summaries(group, operator, shared)
     _move_counters(group, operator, shared)
     for store in shared.stores:

@@ -99,6 +99,10 @@ class SharedAggregation:
         self.sources, self.forms = arranged.sources, arranged.forms
         self._readers = arranged.readers(self.probes)
 
+    def set_apart(self, predicate: int) -> None:
+        """Give a predicate a store of its own, the first one; nothing has come yet."""
+        self._set_arrangement(self._arrange(((predicate,),)))
+
     def adopt(self, other: SharedAggregation) -> None:
         """Go on where another one over fewer queries was, whose synopses come first."""
         self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
