@@ -13,6 +13,7 @@ later than the other.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections import Counter
@@ -89,6 +90,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         repeated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         weights[share] += PROPERTY if repeated else 1
     items.sort(key=lambda item: (shares[item] != "spark", -weights[shares[item]], shares[item]))
+
+
+def pytest_collection_finish() -> None:
+    """What modules and the list of tests hold stays; no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
