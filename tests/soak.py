@@ -40,8 +40,8 @@ CREATE ARCHIVE kept ON b KEY k WINDOW 20 MINUTES USING WATA(3) INTO 'out/kept';
 """
 TICKS, ROWS, KEYS = 30, 400, 50
 PLACES = ("checkpoint", "out/sums", "out/pairs", "out/kept", "quarantine", "in")
-STAY = ("quarantine", "out/kept")
-"""Where files stay until their owner removes them, those of an archive by vacuuming it."""
+STAY = ("quarantine",)
+"""Where files stay until their owner removes them."""
 EVERY = 10
 """Micro-batches between two looks at files and memory."""
 KEPT = 50

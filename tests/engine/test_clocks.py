@@ -98,3 +98,21 @@ def test_files_with_times_put_the_query_on_their_clock(
         once=True, quarantine=None, on_progress=lambda _: None,
     ).queries  # fmt: skip
     assert (report.clock, report.rows_out, report.quarantined) == (clock, 2, 0)
+
+
+@pytest.mark.parametrize("form", ["RSTREAM", "RSTREAM-RESTORE"])
+def test_what_was_there_from_the_beginning_of_time_is_not_repeated_since_then(form: str) -> None:
+    """On an integer clock that would be about 2**63 times."""
+    text = "CREATE STREAM s (ts BIGINT, x INT); CREATE RELATION r (k INT);"
+    recent = "SELECT x FROM s [RANGE 2 SECONDS]"
+    with windrow.connect() as db:
+        [query] = db.execute(f"{text} {form}({recent} UNION ALL SELECT k FROM r) EVERY 1 SECOND;")
+        db.push("s", {"ts": [1], "x": [1]})
+        db.advance(to=2)
+        assert query.changes()["instant"].to_pylist() == [1, 2]
+    with windrow.connect() as db:
+        db.execute(f"{text} {form}({recent} UNION ALL SELECT k FROM r) EVERY 1 SECOND;")
+        db.push("r", {"k": [7]})
+        db.push("s", {"ts": [1], "x": [1]})
+        with pytest.raises(windrow.DataError, match="from the beginning of time"):
+            db.advance(to=2)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 import windrow
 from windrow.archive.archive import Archive
 from windrow.archive.errors import HalfwayError, StorageError
+from windrow.archive.format.disk import Disk
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.versions.versions import Versions
+from windrow.core.warnings import WindrowWarning
 
 STREAM = "CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);"
 ARCHIVES = {
@@ -99,3 +101,70 @@ def test_a_writer_that_dies_between_two_versions_leaves_no_day_twice(
         else:
             break
     assert 2 < survived < 59
+
+
+def kept_files(path) -> tuple[int, set[str]]:
+    """How many versions there are, and the runs that are there though no version names them."""
+    index = windrow.archive.open(path)
+    named = {run.name for run in Versions(index.disk).newest().runs}
+    stems = {name.rpartition(".")[0] for name in index.disk.names("runs")}
+    retired = index.disk.names("retired")
+    return len(Versions(index.disk).numbers()) + len(retired), stems - named
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_what_past_days_needed_is_removed_with_every_day(tmp_path, expected, kind):
+    with windrow.connect() as db:
+        db.execute(STREAM + ARCHIVES[kind].format(tmp_path / "m"))
+        for first in range(0, 1800, 60):
+            db.push("s", rows(first, first + 60))
+            db.advance(to=first + 59)
+            assert kept_files(tmp_path / "m") == (1, set())
+    assert contents(kind, tmp_path / "m") == expected[kind]
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_reader_keeps_what_it_reads_until_it_is_closed(tmp_path, kind):
+    path = tmp_path / "m"
+    with windrow.connect() as db:
+        db.execute(STREAM + ARCHIVES[kind].format(path))
+        db.push("s", rows(0, 300))
+        db.advance(to=299)
+        with windrow.archive.open(path).reader() as reader:
+            before = reader.scan().to_pylist()
+            db.push("s", rows(300, 1700))
+            db.advance(to=1699)
+            assert kept_files(path)[1]
+            assert reader.scan().to_pylist() == before != []
+        db.push("s", rows(1700, 1800))
+        db.advance(to=1799)
+        assert kept_files(path) == (1, set())
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_vacuum_that_cannot_work_now_ends_no_run(tmp_path, monkeypatch, expected, kind):
+    """A second one is at it, or files cannot be deleted: the day is in; the next one works."""
+    path, delete = tmp_path / "m", Disk.delete
+
+    def refusing(disk, name):
+        if name.startswith("runs/"):
+            raise StorageError(where=disk.where(name), found="Input/output error")
+        delete(disk, name)
+
+    with windrow.connect() as db:
+        db.execute(STREAM + ARCHIVES[kind].format(path))
+        db.push("s", rows(0, 300))
+        disk = windrow.archive.open(path).disk
+        other = disk.try_hold("vacuum.lock")
+        db.push("s", rows(300, 400))
+        disk.unlock(other)
+        assert kept_files(path)[0] > 1
+        monkeypatch.setattr(Disk, "delete", refusing)
+        with pytest.warns(WindrowWarning, match="stay until the next day.*Input/output error"):
+            db.push("s", rows(400, 500))
+        monkeypatch.setattr(Disk, "delete", delete)
+        db.push("s", rows(500, 600))
+        assert kept_files(path) == (1, set())
+        db.push("s", rows(600, 1800))
+        db.advance(to=1799)
+    assert contents(kind, path) == expected[kind]

@@ -359,7 +359,7 @@ class Connection:
 
     def __repr__(self) -> str:
         streams = len(self._runtime.inputs.monitors)
-        return f"<windrow: {streams} streams, {len(self.queries)} queries>"
+        return f"<windrow connection: streams {streams}, queries {len(self.queries)}>"
 
     def _repr_html_(self) -> str:
         """Streams and queries, and how far they have come; nothing is waited for."""

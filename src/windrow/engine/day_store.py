@@ -7,6 +7,9 @@ Invariants
     1. An archive holds whole days only, and ``done`` is the last of them. A day and the step to it
        are one version: wherever a writer dies, a day is in and done, or it is neither.
     2. What an archive holds at the end of a day does not depend on how many days were put at once.
+    3. Files of versions that nobody holds are removed with every version: nobody else would do it
+       for a script that runs for months. That may fail, or wait for somebody who holds them; the
+       next version makes up for it.
 """
 
 from __future__ import annotations
@@ -17,17 +20,18 @@ from typing import Protocol
 import pyarrow as pa
 
 from windrow.archive.archive import Archive
-from windrow.archive.errors import ArchiveError
+from windrow.archive.errors import ArchiveError, ConflictError, StorageError
 from windrow.archive.format.day_calendar import Calendar
 from windrow.archive.format.layout import Layout
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.archive.lifetimes.partition_grid import Grid
-from windrow.archive.versions.versioned_index import disk_at
+from windrow.archive.versions.versioned_index import VersionedIndex, disk_at
 from windrow.archive.versions.versions import Versions
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock, Wall
+from windrow.core.warnings import WindrowWarning, warn_caller
 from windrow.plan.binder.storage import TECHNIQUES
 from windrow.plan.catalog import ArchiveDeclaration
 from windrow.plan.strategy import Strategy
@@ -87,12 +91,13 @@ class _Days:
         self._schema = _result_schema(declared)
         self._window = declared.window // declared.day
         calendar = Calendar(declared.day, declared.clock is Clock.TIMESTAMP)
-        if _there(declared):
-            self._archive = Archive.open(declared.path)
+        disk = disk_at(declared.path, patient=False)
+        if Versions(disk).numbers():
+            self._archive = Archive.open(disk)
             _check(declared, self._archive, calendar)
         else:
             self._archive = Archive.create(
-                declared.path, self._schema, declared.key, window=self._window,
+                disk, self._schema, declared.key, window=self._window,
                 scheme=declared.scheme, n=declared.constituents or 1,
                 technique=declared.technique and TECHNIQUES[declared.technique],  # type: ignore[arg-type]
                 format=declared.format, calendar=calendar,  # type: ignore[arg-type]
@@ -121,6 +126,7 @@ class _Days:
     def _move(self, day: int, days: Mapping[int, list[pa.RecordBatch]]) -> None:
         self._archive.append_days(days, now=day)
         self.done = day
+        _remove_past_versions(self._archive)
 
     def _batches(self, parts: Sequence[Delta]) -> list[pa.RecordBatch]:
         return [
@@ -138,8 +144,9 @@ class _Lives:
         self._day, self._schema = declared.day, arrow_schema(declared.plan.schema)
         self._names = declared.plan.schema.unique_names()
         grid = Grid(declared.constituents or 1, declared.expiries or declared.constituents or 1)
-        if _there(declared):
-            self._index = LifetimeIndex.open(declared.path)
+        disk = disk_at(declared.path, patient=False)
+        if Versions(disk).numbers():
+            self._index = LifetimeIndex.open(disk)
             _check_columns(declared, self._index.layout)
             wanted = (grid.insertions, grid.expiries, declared.window, declared.day)
             cells, periods = self._index.grid, self._index.periods
@@ -153,7 +160,7 @@ class _Lives:
                 )
         else:
             self._index = LifetimeIndex.create(
-                declared.path, _result_schema(declared), declared.key,
+                disk, _result_schema(declared), declared.key,
                 longest=declared.window, interval=declared.day, grid=grid,
                 format=declared.format,  # type: ignore[arg-type]
                 timestamps=declared.clock is Clock.TIMESTAMP,
@@ -179,6 +186,7 @@ class _Lives:
         rows = pa.Table.from_batches([found.rows]).rename_columns(list(self._names))
         self._index.insert(self._end(day), rows, pa.array(found.exp))
         self.done = day
+        _remove_past_versions(self._index)
 
     def _end(self, day: int) -> int:
         return (day + 1) * self._day - 1
@@ -194,8 +202,20 @@ def _shape(insertions: int, expiries: int, longest: int, interval: int) -> str:
     )
 
 
-def _there(declared: ArchiveDeclaration) -> bool:
-    return bool(Versions(disk_at(declared.path)).numbers())
+def _remove_past_versions(index: VersionedIndex) -> None:
+    """Remove what no reader, writer or newest version needs. The day is in, whatever happens."""
+    try:
+        index.vacuum()
+    except ConflictError:  # somebody else is at it
+        pass
+    except StorageError as error:
+        warn_caller(
+            WindrowWarning(
+                f"files that are no longer needed stay until the next day is in: {error.found}",
+                where=index.disk.where(),
+                remedy="check the disk",
+            )
+        )
 
 
 def _result_schema(declared: ArchiveDeclaration) -> pa.Schema:

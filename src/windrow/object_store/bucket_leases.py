@@ -40,8 +40,15 @@ class BucketLeases:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
         signs: str = SIGNS,
+        *,
+        patient: bool = True,
     ) -> None:
-        """``signs`` is the folder of signs of life."""
+        """``signs`` is the folder of signs of life.
+
+        Who is not ``patient`` does not wait for certainty: a holder counts as alive until it has
+        been seen twice, a period apart, without a new sign.
+        """
+        self._patient = patient
         self._signs = signs
         self._bucket, self.period, self._clock, self._sleep = bucket, period, clock, sleep
         self._held: dict[int, tuple[str, str]] = {}  # the lease and its token, by handle
@@ -92,7 +99,9 @@ class BucketLeases:
         return True
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether the holder of a lease is gone, or the lease. Waits if it is not yet certain."""
+        """Whether the holder of a lease is gone, or the lease. Waits if it is not yet certain; who
+        is not patient takes it for alive then, and may ask again.
+        """
         sign = self._last_sign(name)
         if sign is None:
             return True
@@ -101,6 +110,8 @@ class BucketLeases:
         first = self._observe(name, sign)
         waiting = first + self.period - self._clock()
         if waiting > 0:
+            if not self._patient:
+                return False
             self._sleep(waiting)
         return self._last_sign(name) in (sign, None)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, split_by_sign
+from windrow.core.errors import DataError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
@@ -48,6 +49,13 @@ class RelationStream:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         positive, negative = split_by_sign(delta)
+        if len(positive) and positive.ts.min() <= BEGINNING + 1:
+            raise DataError(
+                "RSTREAM would repeat rows from the beginning of time",
+                expected="rows that came at some instant",
+                found="rows of a relation that were there from the beginning",
+                remedy="give the relation's rows an instant, or join it with a stream's window",
+            )
         self.buffer.insert(positive)
         self.buffer.withdraw(negative)
         life = self.buffer.life.view

@@ -273,3 +273,22 @@ def test_a_writer_that_is_killed_between_its_files_and_its_version_leaves_nothin
     assert files_of(archive.disk) == named(archive)
     archive.append(2, table([("b", 2)]), now=2)
     assert archive.verify() == []
+
+
+def test_who_is_not_patient_takes_the_dead_for_alive_until_it_is_certain_and_never_waits(url):
+    disk = BucketDisk(url, period=SHORT)
+    disk.hold("leases/of-the-dead")
+    bury(disk)
+    time.sleep(1 + 2 * SHORT)
+    now = 0.0
+
+    def never(seconds):
+        raise AssertionError(f"waited {seconds} s")
+
+    bucket = Bucket(url)
+    watch = BucketLeases(bucket, SHORT, clock=lambda: now, sleep=never, patient=False)
+    assert not watch.is_abandoned("leases/of-the-dead")
+    now += SHORT / 2
+    assert not watch.is_abandoned("leases/of-the-dead")
+    now += SHORT / 2
+    assert watch.is_abandoned("leases/of-the-dead")

@@ -91,11 +91,11 @@ def test_a_run_that_is_killed_loses_no_row_and_repeats_none(tmp_path):
     write_streams(tmp_path, files=5, rows=100)
     expected, found = (compiled(tmp_path, out) for out in ("expected", "found"))
     run_embedded(expected)
-    for versions in (2, 5):  # killed as soon as the archive has so many
+    for version in (2, 5):  # killed as soon as the archive has come to it
         with other_process(tmp_path) as process:
             seen = tmp_path / "found" / "s" / "versions"
             while process.poll() is None:
-                if seen.exists() and len(list(seen.iterdir())) >= versions:
+                if any(int(path.stem) >= version for path in seen.glob("0*.json")):
                     break
                 time.sleep(0.01)
             assert process.poll() is None, "it ended before it could be killed"
@@ -109,7 +109,8 @@ def test_a_run_that_is_killed_loses_no_row_and_repeats_none(tmp_path):
 def other_process(directory):
     """The script on Spark in a process that, with all of its own, does not outlive the block."""
     program = (
-        "import sys; from pathlib import Path; from tests.spark import test_archive_script as t;"
+        "import sys; from pathlib import Path;"
+        "from tests.spark.archive import test_archive_script as t;"
         "where = Path(sys.argv[1]);"
         "t.run_on_spark(t.compiled(where, 'found'), where / 'checkpoint')"
     )

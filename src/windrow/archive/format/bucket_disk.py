@@ -47,12 +47,19 @@ class BucketDisk(Disk):
 
     leases_expire = True
 
-    def __init__(self, url: str, *, cache: FileCache | None = None, period: float = PERIOD) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        cache: FileCache | None = None,
+        period: float = PERIOD,
+        patient: bool = True,
+    ) -> None:
         with _storage_errors():
             self.bucket = Bucket(url)
             self.bucket.require_put_if_absent()
         self.cache = default_cache() if cache is None else cache
-        self.leases = BucketLeases(self.bucket, period)
+        self.leases = BucketLeases(self.bucket, period, patient=patient)
         self._drafts: dict[str, bytes] = {}
         self._known: dict[str, Stored] = {}
         self._mapped: WeakValueDictionary[str, pa.Buffer] = WeakValueDictionary()

@@ -81,14 +81,18 @@ class VersionedIndex:
             raise
 
 
-def disk_at(path: str | Path | Disk) -> Disk:
-    """The disk of an archive: a directory, or a place in an object store."""
+def disk_at(path: str | Path | Disk, *, patient: bool = True) -> Disk:
+    """The disk of an archive: a directory, or a place in an object store.
+
+    Whether the holder of a lease in a store is dead takes a minute to find out; without
+    ``patient`` nobody waits for that, and it counts as alive meanwhile.
+    """
     if isinstance(path, Disk):
         return path
     if is_object_url(path):
         from windrow.archive.format.bucket_disk import BucketDisk  # noqa: PLC0415 - seldom needed
 
-        return BucketDisk(object_url(path))
+        return BucketDisk(object_url(path), patient=patient)
     return Disk(Path(path))
 
 
