@@ -37,7 +37,7 @@ test: check ## check, then the tests and doctests, without the slow ones
 	$(PYTEST) -m "not slow"
 
 test-all: check ## check, then all tests
-	$(PYTEST)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-all} $(PYTEST)
 
 demo: $(READY) ## two million rows of IP traffic through examples/traffic.cql on local Spark
 	$(BIN)/windrow demo

@@ -1,7 +1,7 @@
 """Hypothesis profiles, and how tests are shared out among processes.
 
-``ci`` is the default profile: the same examples on every run. ``thorough`` looks for new ones:
-``HYPOTHESIS_PROFILE=thorough pytest``.
+``ci`` is the default profile: the same examples on every run. ``all`` has more of them, for
+`make test-all`. ``thorough`` looks for new ones: ``HYPOTHESIS_PROFILE=thorough pytest``.
 
 No test waits for the disk. What a sync is for, no test in a process can bring about; disks that
 forget what was not synced can (``tests/archive/support/disks.py``, ``tests/result_files/disk.py``).
@@ -13,6 +13,7 @@ later than the other.
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from collections import Counter
@@ -46,13 +47,14 @@ ASKS_FOR_SPARK = re.compile(r"[(,]\s*spark\b[,:)]|^\s+spark[,:]|mark\.spark", re
 PROPERTY = 50
 """How many times as long a test takes that Hypothesis repeats."""
 
-settings.register_profile(
-    "ci",
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for name, examples in {"ci": 40, "all": 200}.items():
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.register_profile(
     "thorough",
     max_examples=1_000,
@@ -89,6 +91,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         repeated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         weights[share] += PROPERTY if repeated else 1
     items.sort(key=lambda item: (shares[item] != "spark", -weights[shares[item]], shares[item]))
+
+
+def pytest_collection_finish() -> None:
+    """What modules and the list of tests hold stays; no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """At its end an interpreter frees what modules hold, and libraries look whether it does."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(optionalhook=True)

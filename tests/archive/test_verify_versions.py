@@ -58,9 +58,20 @@ def how(dice):
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_of_archives_of_days(seed):
+    publish_versions_of_days(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_of_many_more_archives_of_days(seed):
+    publish_versions_of_days(seed)
+
+
+def publish_versions_of_days(seed):
     dice = random.Random(seed)
 
     def layout():
@@ -86,9 +97,20 @@ def test_of_archives_of_days(seed):
                 archive.migrate(**layout(), **how(dice))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_of_indexes_of_lifetimes(seed):
+    publish_versions_of_lifetimes(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_of_many_more_indexes_of_lifetimes(seed):
+    publish_versions_of_lifetimes(seed)
+
+
+def publish_versions_of_lifetimes(seed):
     dice = random.Random(seed)
 
     def grid():

@@ -21,7 +21,7 @@ from tests.oracle.windows import Arrival
 
 
 @pytest.mark.usefixtures("sizes")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data(), program=programs())
 def test_however_the_input_is_cut_the_changes_are_the_same(
     data: st.DataObject, program: Program

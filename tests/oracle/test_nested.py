@@ -34,7 +34,7 @@ def says_what_its_words_mean(
 def test_every_nested_query_says_what_its_words_mean() -> None:
     spoke: list[bool] = []
 
-    @settings(max_examples=30)
+    @settings(max_examples=20)
     @given(script=scripts(), seed=st.integers(0, 30), rows=PIECES, rival=RIVALS)
     def check(script: Script, seed: int, rows: int | None, rival: Strategy) -> None:
         spoke.append(says_what_its_words_mean(script, seed, rows, (Strategy.UPA, rival)))

@@ -31,7 +31,7 @@ def says_what_the_definition_says(program: Program) -> bool:
 def test_every_program_says_at_every_instant_what_the_definition_says() -> None:
     spoke: list[bool] = []
 
-    @settings(max_examples=120)
+    @settings(max_examples=80)
     @given(program=programs())
     def check(program: Program) -> None:
         spoke.append(says_what_the_definition_says(program))

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("sizes")
 RIVALS = (Strategy.NT, Strategy.DIRECT)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data(), program=programs(), rival=st.sampled_from(RIVALS))
 def test_all_strategies_say_the_same_of_every_program(
     data: st.DataObject, program: Program, rival: Strategy

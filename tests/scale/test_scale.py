@@ -1,14 +1,18 @@
-"""A fair part of ``python -m tests.scale``: each case in two ways, other ones for the next."""
+"""A fair part of ``python -m tests.scale``: each case in two ways, other ones for the next.
+
+One of the two is slow: for every other case the one embedded, for the rest the one in buckets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.scale.cases import CASES
 from tests.scale.oracle import Oracle
-from tests.scale.trials import SMALL, attempt, few_ways
+from tests.scale.trials import SMALL, Way, attempt, few_ways
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,17 @@ def oracle() -> Iterator[Oracle]:
         yield found
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_answers_are_those_of_duckdb(name: str, oracle: Oracle) -> None:
-    for way in few_ways(list(CASES).index(name)):
-        assert attempt(CASES[name], way, oracle).failure is None, way
+def ways_in_turn() -> list[Any]:
+    """All cases in two ways, of which one is slow."""
+    return [
+        pytest.param(
+            name, way, marks=[pytest.mark.slow] * ((place + turn) % 2), id=f"{name}, {way}"
+        )
+        for place, name in enumerate(CASES)
+        for turn, way in enumerate(few_ways(place))
+    ]
+
+
+@pytest.mark.parametrize(("name", "way"), ways_in_turn())
+def test_the_answers_are_those_of_duckdb(name: str, way: Way, oracle: Oracle) -> None:
+    assert attempt(CASES[name], way, oracle).failure is None

@@ -84,7 +84,7 @@ def pairs(found: pa.RecordBatch) -> list[tuple[int, Any]]:
     return list(zip(found["row"].to_pylist(), found["subscription"].to_pylist(), strict=True))
 
 
-@settings(max_examples=75)
+@settings(max_examples=50)
 @given(steps=STEPS)
 def test_the_matcher_finds_what_brute_force_finds_after_any_changes(steps):
     finds_what_brute_force_finds(steps)

@@ -93,8 +93,7 @@ def bag(table: Any) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
-@settings(max_examples=120)
-@given(
+shared_queries = given(
     shape=st.sampled_from(sorted(SHAPES)),
     wanted=st.sampled_from(sorted(PREDICATES)).flatmap(
         lambda kind: st.lists(PREDICATES[kind], min_size=3, max_size=6)
@@ -103,7 +102,22 @@ def bag(table: Any) -> list[str]:
     cuts=st.sets(st.integers(0, 13)),
     strategy=st.sampled_from(["upa", "upa", "nt", "direct"]),
 )
+
+
+@settings(max_examples=60)
+@shared_queries
 def test_a_shared_query_answers_as_it_would_alone(shape, wanted, rows, cuts, strategy):
+    assert_as_alone(shape, wanted, rows, cuts, strategy)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@shared_queries
+def test_many_more_shared_queries_answer_as_alone(shape, wanted, rows, cuts, strategy):
+    assert_as_alone(shape, wanted, rows, cuts, strategy)
+
+
+def assert_as_alone(shape, wanted, rows, cuts, strategy):
     texts = [SHAPES[shape].format(predicate) for predicate in wanted]
     ends = sorted({*(c for c in cuts if c < len(rows)), 0, len(rows)})
     parts = [rows[start:end] for start, end in pairwise(ends)]

@@ -86,7 +86,7 @@ def plan_answers_the_same(plan: Node, feeds: Sequence[Feed], strategy: Strategy,
 def test_random_programs_answer_in_buckets_as_one_pipeline_does():
     spoke: list[bool] = []
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(program=programs(), strategy=st.sampled_from(Strategy), seed=st.integers(0, 1000))
     def check(program: Program, strategy: Strategy, seed: int) -> None:
         spoke.append(answers_the_same_in_buckets(program, strategy, seed))

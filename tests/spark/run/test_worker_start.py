@@ -49,11 +49,15 @@ def short_path():
         yield directory
 
 
-def test_a_worker_that_spark_lets_go_of_says_nothing(short_path):
+@pytest.mark.parametrize("has_windrow", [True, False])
+def test_a_worker_that_spark_lets_go_of_says_nothing(short_path, tmp_path, has_windrow):
+    if not has_windrow:
+        (tmp_path / "windrow.py").write_text("raise ValueError('of no use')")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = [worker_launcher(sys.executable), "-m", "pyspark.daemon", "pyspark.worker"]
     environment = {
         **os.environ, "PYTHON_UNIX_DOMAIN_ENABLED": "true", "SPARK_REUSE_WORKER": "1",
-        "PYTHON_WORKER_FACTORY_SOCK_DIR": short_path,
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": short_path, "PYTHONPATH": path,
     }  # fmt: skip
     with subprocess.Popen(
         command, env=environment,
@@ -63,10 +67,11 @@ def test_a_worker_that_spark_lets_go_of_says_nothing(short_path):
         assert process.stdout is not None
         assert process.stderr is not None
         (length,) = struct.unpack("!i", process.stdout.read(4))
-        path = process.stdout.read(length).decode()
+        place = process.stdout.read(length).decode()
         with socket.socket(socket.AF_UNIX) as spark:
-            spark.connect(path)
+            spark.connect(place)
             (worker,) = struct.unpack("!i", spark.recv(4))
+            assert has_kernels(process.pid) == has_windrow
         end = time.monotonic() + 60
         while Path(f"/proc/{worker}").exists() and time.monotonic() < end:
             time.sleep(0.05)
@@ -101,6 +106,21 @@ def test_what_is_imported_is_frozen_once_and_only_in_workers():
         int, said(sys.executable, "-c", code, SPARK_PYTHON_RUNTIME="PYTHON_WORKER")
     )
     assert 0 < first == again < more
+
+
+def has_kernels(process: int) -> bool:
+    """Whether a process has loaded what runs kernels."""
+    return "llvmlite" in Path(f"/proc/{process}/maps").read_text()
+
+
+@pytest.mark.spark
+def test_workers_are_forked_from_a_process_that_has_imported_what_tasks_need(spark):
+    def look(batches):
+        list(batches)
+        yield pa.record_batch({"parent": [os.getppid()]})
+
+    (found,) = spark.range(1, numPartitions=1).mapInArrow(look, "parent long").collect()
+    assert has_kernels(found.parent)
 
 
 @pytest.mark.spark

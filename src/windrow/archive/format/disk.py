@@ -120,12 +120,14 @@ class Disk:
         return sum(not folder.exists() for folder in (root, *root.parents))
 
     def make_folder(self, name: str) -> None:
-        with translate_os_errors(self.path(name)):
-            self.path(name).mkdir(parents=True, exist_ok=True)
+        path = self.path(name)
+        with translate_os_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, fill: Callable[[SummingSink], object]) -> Written:
         """Create a file that must not be there yet. It is not durable before ``sync``."""
-        with translate_os_errors(self.path(name)), self.path(name).open("xb") as file:
+        path = self.path(name)
+        with translate_os_errors(path), path.open("xb") as file:
             sink = SummingSink(file)
             fill(sink)
         return Written(sink.size, sink.checksum)
@@ -152,30 +154,35 @@ class Disk:
         os.link(self.path(name), self.path(new))
 
     def rename(self, name: str, new: str) -> None:
-        with translate_os_errors(self.path(name)):
-            self.path(name).rename(self.path(new))
+        path = self.path(name)
+        with translate_os_errors(path):
+            path.rename(self.path(new))
 
     def delete(self, name: str) -> None:
         """Remove a name; one that is gone already is no error."""
-        with translate_os_errors(self.path(name)):
-            self.path(name).unlink(missing_ok=True)
+        path = self.path(name)
+        with translate_os_errors(path):
+            path.unlink(missing_ok=True)
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, in order; none if the folder is not there."""
-        with translate_os_errors(self.path(folder)):
+        path = self.path(folder)
+        with translate_os_errors(path):
             try:
-                return sorted(os.listdir(self.path(folder)))  # noqa: PTH208 (names, not paths)
+                return sorted(os.listdir(path))  # noqa: PTH208 (names, not paths)
             except FileNotFoundError:
                 return []
 
     def size(self, name: str) -> int:
-        with translate_os_errors(self.path(name)):
-            return self.path(name).stat().st_size
+        path = self.path(name)
+        with translate_os_errors(path):
+            return path.stat().st_size
 
     def read(self, name: str) -> bytes:
         """A whole small file; ``FileNotFoundError`` if it is gone."""
-        with translate_os_errors(self.path(name)):
-            return self.path(name).read_bytes()
+        path = self.path(name)
+        with translate_os_errors(path):
+            return path.read_bytes()
 
     def sum(self, name: str) -> Written:
         """What a file's bytes come to now."""
@@ -188,8 +195,9 @@ class Disk:
         """All of a file's bytes. They are read, not mapped: a sector that is lost is an error
         here, where looking at a page of it would end the process.
         """
+        path = self.path(name)
         try:
-            with translate_os_errors(self.path(name)), self.path(name).open("rb") as file:
+            with translate_os_errors(path), path.open("rb") as file:
                 while piece := file.read(_PIECE):
                     yield piece
         except FileNotFoundError as error:
@@ -197,9 +205,10 @@ class Disk:
 
     def map(self, name: str) -> pa.Buffer:
         """A file's bytes without reading them; they stay readable when the name is deleted."""
+        path = self.path(name)
         try:
-            with translate_os_errors(self.path(name)):
-                return map_file(self.path(name))
+            with translate_os_errors(path):
+                return map_file(path)
         except FileNotFoundError as error:
             raise self._gone_error(name) from error
 
@@ -227,9 +236,10 @@ class Disk:
         A process that dies, however it dies, lets go. Where nothing can be written nothing can
         be deleted, and nothing is locked.
         """
-        with translate_os_errors(self.path(name)):
+        path = self.path(name)
+        with translate_os_errors(path):
             try:
-                handle, mine = os.open(self.path(name), _MADE, 0o644), False
+                handle, mine = os.open(path, _MADE, 0o644), False
             except OSError as error:
                 if error.errno != errno.EROFS and not self._read_only():  # no folder, perhaps
                     raise

@@ -14,6 +14,9 @@ and a query starts a dozen of them. Where PySpark is installed for the interpret
 launcher takes the archives off the path, and the modules come compiled from where they are
 installed. It is used for local masters only: other machines have their own interpreters.
 
+The launcher also starts PySpark's daemon, from which workers are forked, with the modules that
+tasks need (``windrow.spark.worker_modules``), so that no worker has to import them.
+
 A worker that waits for a task when Spark lets go of it answers into a closed socket, and PySpark's
 daemon prints a traceback for that. The launcher starts the daemon without it.
 """
@@ -53,9 +56,15 @@ def say(*words, **how):
         print(*words, **how)
 daemon.print = say
 del sys.argv[1]
+if sys.argv[1:] == ["pyspark.worker"]:
+    try:
+        import windrow.spark.worker_modules
+    except Exception:
+        pass  # the task that needs them says why
 daemon.manager()
 """
-"""What ``-m pyspark.daemon`` does, but for words about workers that Spark has let go of."""
+"""What ``-m pyspark.daemon`` does, with Windrow's modules, and but for words about workers that
+Spark has let go of."""
 
 
 @dataclass(frozen=True)
