@@ -191,8 +191,7 @@ def bring(db: windrow.Connection, start: int, end: int) -> None:
 
 def rows_until(end: int, start: int = 1) -> list[dict[str, Any]]:
     return [
-        {"ts": t, "k": t % 3, "w": "ab"[t % 2], "n": t * t % 11, "x": t / 4}
-        | dict.fromkeys("deb")
+        {"ts": t, "k": t % 3, "w": "ab"[t % 2], "n": t * t % 11, "x": t / 4} | dict.fromkeys("deb")
         for t in range(start, end + 1)
     ]
 
