@@ -53,7 +53,7 @@ def _loader(spark: SparkSession, machine: Any) -> Any:
         loader = loader.getParent()
     if found is None:
         raise InputError(
-            where="the format windrow",
+            where="classes of windrow in Java",
             expected="a driver that was started by Spark's own launcher",
             found="one whose classes are loaded by something else",
             remedy="start it with spark-submit or from Python",

@@ -43,7 +43,7 @@ def test_a_session_of_somebody_else_knows_it_after_registering(spark, archive):
 
 
 def test_a_driver_that_was_started_otherwise_is_told_what_it_lacks(spark, monkeypatch):
-    monkeypatch.setattr("windrow.spark.archive.source.SHARED", "java.lang.Thread")
+    monkeypatch.setattr("windrow.spark.java_classes.SHARED", "java.lang.Thread")
     with pytest.raises(InputError, match="started by Spark's own launcher"):
         register(spark)
     assert configure(spark).range(3).count() == 3
