@@ -49,14 +49,22 @@ def _start(pipeline: Any) -> _Query:
     return _Query(pipeline)
 
 
+class _Machine:
+    """The view of a virtual machine: it has whatever is asked for."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
 class _Session:
     """As much of a SparkSession as the driver's code asks of one."""
 
     def __init__(self) -> None:
         self.conf = SimpleNamespace(get=self._get)
         self.sparkContext = SimpleNamespace(
-            master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job
-        )
+            master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job,
+            _jvm=_Machine(),
+        )  # fmt: skip
 
     def _get(self, name: str, default: str = "") -> str:
         return str(CORES) if name == "spark.sql.shuffle.partitions" else default

@@ -60,7 +60,7 @@ def explain(
 
 
 def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Compiled, Share]:
-    """The script as it would go on from a checkpoint, and what says what its queries share then:
+    """The script as it would resume from a checkpoint, and what says what its queries share then:
     new ones join those that are there."""
     from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
         read_statistics,
