@@ -55,6 +55,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -212,6 +213,15 @@ def _negation(node: Negation, schema: pa.Schema, scan: bool) -> Operator:
     return Unmatched(schema, patterns, keys, kinds, null_aware, buffers)
 
 
+def _match_flag(node: MatchFlag, schema: pa.Schema, scan: bool) -> Operator:
+    left, right = arrow_schema(node.left.schema), arrow_schema(node.right.schema)
+    patterns, buffers = (node.left.pattern, node.right.pattern), _kinds(node, scan)
+    keys, kinds = (node.left_keys, node.right_keys), [ARROW[k.type] for k in node.left_keys]
+    if node.residual is None:
+        return Unmatched(left, patterns, keys, kinds, False, buffers, schema)
+    return UnmatchedTheta((left, right), patterns, keys, kinds, node.residual, buffers, schema)
+
+
 def _distinct(node: DuplicateElimination, schema: pa.Schema, scan: bool) -> Operator:
     pattern = node.input.pattern
     strategy = Strategy.DIRECT if scan else Strategy.UPA
@@ -264,6 +274,7 @@ BUILDERS: PerNode[Build] = PerNode(
         LastingJoin: _lasting_join,
         MultiJoin: _multi_join,
         Negation: _negation,
+        MatchFlag: _match_flag,
         GroupBy: grouped_aggregation,
         SharedGroupBy: lambda node, schema, _: shared_aggregation(node, schema),
         SharedTop: shared_top,

@@ -29,6 +29,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegativeTuples,
@@ -59,9 +60,9 @@ from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
 from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
-    AppendOnly, ConstantRows, DuplicateElimination, Every, GroupBy, Join, MultiJoin, Negation,
-    NegativeTuples, Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK, ToStream,
-    Union, Unnest, Window,
+    AppendOnly, ConstantRows, DuplicateElimination, Every, GroupBy, Join, MatchFlag, MultiJoin,
+    Negation, NegativeTuples, Projection, RelationScan, Selection, SlidingGroupBy, StreamScan, TopK,
+    ToStream, Union, Unnest, Window,
 )  # fmt: skip
 """Nodes whose output depends on nothing but what is in windows now; some of them not always."""
 

@@ -33,7 +33,16 @@ from windrow.plan.costs.flows import (
     source_column,
 )
 from windrow.plan.expressions import conjuncts, render
-from windrow.plan.nodes import Join, Negation, Node, Projection, Selection, StreamScan, walk
+from windrow.plan.nodes import (
+    Join,
+    MatchFlag,
+    Negation,
+    Node,
+    Projection,
+    Selection,
+    StreamScan,
+    walk,
+)
 from windrow.streams.monitor import InputMonitor
 from windrow.tables.find_files import find_files
 from windrow.tables.readers import UNREADABLE, read_file
@@ -95,13 +104,13 @@ def statistics_of(
         for node in walk(plan):
             if isinstance(node, Selection):
                 selectivities.update(_passing(node, samples))
-            if isinstance(node, Join | Negation):
+            if isinstance(node, Join | MatchFlag | Negation):
                 overlaps.update(_overlaps(node, samples))
     return StreamStatistics(dict(rates), distinct, selectivities, {}, overlaps)
 
 
 def _overlaps(
-    node: Join | Negation, samples: Mapping[str, pa.RecordBatch]
+    node: Join | MatchFlag | Negation, samples: Mapping[str, pa.RecordBatch]
 ) -> Iterator[tuple[str, Overlap]]:
     """How the keys of each side are spread over the other."""
     for one, other in zip(node.left_keys, node.right_keys, strict=True):

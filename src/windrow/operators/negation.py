@@ -6,6 +6,8 @@ value meet. So a right tuple that comes may withdraw left tuples before their ti
 tuples, and one that expires may bring left tuples back; what merely expires by itself is not
 announced (see ``windrow.operators.open_periods``).
 
+``flagged`` shows all left tuples, those with a match too, and says in a last column which are.
+
 NOT IN follows SQL's NULLs: while the right side holds a NULL nothing is in the answer, and a
 left NULL is only while the right side is empty. For NOT EXISTS a NULL simply equals nothing.
 
@@ -32,16 +34,26 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join_side import WORTH_RECODING, JoinSide
-from windrow.operators.open_periods import Flips, changes_of, count_and_flip
+from windrow.operators.open_periods import (
+    NONE,
+    Changes,
+    Flips,
+    changes_of,
+    count_and_flip,
+    tuples_of,
+)
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.operators.state.tuple_index import EXP, LINK
+from windrow.operators.state.tuple_index import LINK
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
 
 class Unmatched:
-    """NOT EXISTS on equal keys. ``null_aware`` makes it NOT IN."""
+    """NOT EXISTS on equal keys. ``null_aware`` makes it NOT IN.
+
+    ``flagged`` is the schema with a column for whether there is a match.
+    """
 
     def __init__(
         self,
@@ -51,8 +63,10 @@ class Unmatched:
         kinds: Sequence[pa.DataType],
         null_aware: bool,
         buffers: Sequence[BufferKind | None] = (None, None),
+        flagged: pa.Schema | None = None,
     ) -> None:
         self.schema, self.kinds, self.null_aware = schema, tuple(kinds), null_aware
+        self.flagged = flagged
         self.left = JoinSide(schema, patterns[0], keys[0], buffers[0])
         self.right_keys = tuple(keys[1])
         names = [str(i) for i in range(len(self.kinds))]
@@ -141,21 +155,15 @@ class Unmatched:
                 self._walk(at[is_null], flips.never(), total.at, bool(total.was_open[0]), now),
             ]
         else:
-            parts = [self._walk(at, flips, np.empty(0, np.int64), True, now)]
-        position, time, sign = (np.concatenate(p) for p in zip(*parts, strict=True))
-        order = np.argsort(time, kind="stable")
-        position = position[order]
-        exp = np.ascontiguousarray(self.left.buffer.life.take(position)[:, EXP])
-        rows = self.left.buffer.rows.take(position)
-        return Delta(time[order], exp, sign[order].astype(np.int8), rows)
+            shown = [flips] if self.flagged is None else [flips, flips.inverted()]
+            parts = [self._walk(at, periods, NONE, True, now) for periods in shown]
+        return tuples_of(self.left.buffer, parts, self.flagged)
 
     def _null_code(self) -> int:
         """The code of the row whose one key is NULL."""
         return int(self.values.codes([pa.nulls(1, kind) for kind in self.kinds], 1)[0])
 
-    def _walk(
-        self, at: Int64s, flips: Flips, others: Int64s, all_open: bool, now: int
-    ) -> tuple[Int64s, Int64s, Int64s]:
+    def _walk(self, at: Int64s, flips: Flips, others: Int64s, all_open: bool, now: int) -> Changes:
         codes, life = self.left.codes.take(at), self.left.buffer.life
         return changes_of(at, codes, life, (self.now, now), flips, others, all_open)
 

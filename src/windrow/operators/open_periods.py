@@ -4,21 +4,30 @@ A value is *open* while the count of what closes it is zero. In an interval the 
 are sorted by value and time, so that only the net change of an instant counts; then each tuple
 that can be affected walks through the periods of its value, and is in the answer where its own
 life and the open periods meet. What merely expires by itself is not announced.
+
+Tuples may be shown in closed periods too, which are the open ones inverted. Then a last column says
+of each whether it is closed, and where its value opens or closes it is withdrawn and comes again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from windrow.columns.arrays import Bools, Int64s
+from windrow.columns.delta import Delta, batch_of
 from windrow.columns.growable import Growable
 from windrow.columns.kernels import boolean, flags, grid, int64, ints, ints_out, kernel, likely_room
 from windrow.operators.aggregates.events import Events
+from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import END, EXP, TS
 
+Changes = tuple[Int64s, Int64s, Int64s]
+"""Positions of tuples that come or are withdrawn, when, and the signs."""
 NONE = np.empty(0, np.int64)
 
 
@@ -98,6 +107,10 @@ class Flips:
         none = np.zeros(len(self.was_open), np.int64)
         return Flips(np.ones(len(none), np.bool_), none, none, NONE, self.values)
 
+    def inverted(self) -> Flips:
+        """As if values were open where they are closed."""
+        return replace(self, was_open=~self.was_open)
+
 
 def count_and_flip(counts: Int64s, code: Int64s, time: Int64s, sign: npt.NDArray[np.int8]) -> Flips:
     """Take changes into ``counts``, which is one per value; when the values opened or closed."""
@@ -130,8 +143,8 @@ def changes_of(
     flips: Flips,
     others: Int64s = NONE,
     all_open: bool = True,
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Positions, times and signs of what comes and is withdrawn in ``(before, now]``.
+) -> Changes:
+    """What comes and is withdrawn in ``(before, now]``.
 
     ``others`` are instants at which everything opens or closes at once.
     """
@@ -146,3 +159,20 @@ def changes_of(
             position, time, sign = (a[:count] for a in out)
             return position, time, sign
         room = count
+
+
+def tuples_of(
+    buffer: StateBuffer, parts: Sequence[Changes], flagged: pa.Schema | None = None
+) -> Delta:
+    """The tuples in ``buffer`` that all parts say come or are withdrawn, in order of time.
+
+    If ``flagged``, the schema with the flag, there are two parts: of open values and of closed.
+    """
+    at, time, sign = (np.concatenate(p) for p in zip(*parts, strict=True))
+    order = np.argsort(time, kind="stable")
+    rows = buffer.rows.take(at[order])
+    exp = np.ascontiguousarray(buffer.life.take(at[order])[:, EXP])
+    if flagged is not None:
+        closed = pa.array(order >= len(parts[0][0]))
+        rows = batch_of([*rows.columns, closed], flagged, len(order))
+    return Delta(time[order], exp, sign[order].astype(np.int8), rows)

@@ -4,7 +4,7 @@ Where the condition is an equality, a count per value is enough (``windrow.opera
 Where it is more, or something else, each left tuple has a count of its own: of the live right
 tuples for which the whole condition is true. A right tuple is compared with the left tuples of
 its key when it comes and again when it leaves, as a join would compare them; with no key, with
-all of them.
+all of them. ``flagged`` is as there.
 
 Cost: per tuple, the other side's tuples of its key, twice for right ones. State: both inputs
 (of the right one the columns that the condition names), and a count per left tuple.
@@ -27,9 +27,9 @@ from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.join_pairs import JoinPairs, Pairs
 from windrow.operators.join_side import JoinSide
-from windrow.operators.open_periods import changes_of, count_and_flip
+from windrow.operators.open_periods import changes_of, count_and_flip, tuples_of
 from windrow.operators.state.held_tuples import HeldInput
-from windrow.operators.state.tuple_index import END, EXP
+from windrow.operators.state.tuple_index import END
 from windrow.plan.expressions import Expression
 from windrow.plan.physical.state_kinds import BufferKind, Kept, Structure
 
@@ -45,7 +45,9 @@ class UnmatchedTheta:
         kinds: Sequence[pa.DataType],
         residual: Expression,
         buffers: Sequence[BufferKind | None] = (None, None),
+        flagged: pa.Schema | None = None,
     ) -> None:
+        self.flagged = flagged
         self.left = JoinSide(schemas[0], patterns[0], keys[0], buffers[0])
         self.right = JoinSide(schemas[1], patterns[1], keys[1], buffers[1])
         both = pa.schema([*schemas[0], *schemas[1]])
@@ -99,14 +101,10 @@ class UnmatchedTheta:
         counts = self.matches.take(affected)
         flips = count_and_flip(counts, np.searchsorted(affected, position), time, sign)
         self.matches.view[affected - self.matches.base] = counts
-        life = self.left.buffer.life
-        at, when, change = changes_of(affected, places, life, (self.now, now), flips)
-        order = np.argsort(when, kind="stable")
-        at = at[order]
-        exp = np.ascontiguousarray(life.take(at)[:, EXP])
-        return Delta(
-            when[order], exp, change[order].astype(np.int8), self.left.buffer.rows.take(at)
-        )
+        interval, life = (self.now, now), self.left.buffer.life
+        shown = [flips] if self.flagged is None else [flips, flips.inverted()]
+        parts = [changes_of(affected, places, life, interval, periods) for periods in shown]
+        return tuples_of(self.left.buffer, parts, self.flagged)
 
     def _end(self, pairs: Pairs) -> Int64s:
         """When the right tuple of each pair ends."""

@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -211,10 +212,17 @@ def _multi_join(node: MultiJoin, _clock: Clock) -> str:
 def _negation(node: Negation, _clock: Clock) -> str:
     if node.form is NegationForm.EXCEPT:
         return "Negation EXCEPT"
+    return f"Negation {node.form.value} {_matching(node)}".rstrip()
+
+
+def _match_flag(node: MatchFlag, _clock: Clock) -> str:
+    return f"MatchFlag {node.name}: {_matching(node)}"
+
+
+def _matching(node: Negation | MatchFlag) -> str:
     row = node.left.schema + node.right.schema
     join = Join(node.left, node.right, node.left_keys, node.right_keys, node.residual)
-    text = " AND ".join(render(c, row) for c in conditions_of(join))
-    return f"Negation {node.form.value} {text}".rstrip()
+    return " AND ".join(render(c, row) for c in conditions_of(join))
 
 
 def _group_by(node: GroupBy | SlidingGroupBy, _clock: Clock) -> str:
@@ -291,6 +299,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         SharedTop: _shared_top,
         SlidingGroupBy: _sliding_group_by,
         Negation: _negation,
+        MatchFlag: _match_flag,
         TopK: _top,
         Every: lambda node, clock: f"Every {duration(node.period, clock)}",
         ToStream: _to_stream,
@@ -309,7 +318,7 @@ def _no_key(_node: Node, _position: int) -> Keys:
     return ()
 
 
-def _sides(node: Join | LastingJoin | Negation, position: int) -> Keys:
+def _sides(node: Join | LastingJoin | MatchFlag | Negation, position: int) -> Keys:
     return node.right_keys if position else node.left_keys
 
 
@@ -335,6 +344,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         Join: _sides,
         LastingJoin: _sides,
         Negation: _sides,
+        MatchFlag: _sides,
         MultiJoin: lambda node, position: node.keys[position],
         GroupBy: _group_keys,
         SharedGroupBy: _group_keys,

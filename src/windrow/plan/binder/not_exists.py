@@ -5,24 +5,22 @@ EXISTS and IN are semi-joins: the join with the different keys of the sub-query,
 meets at most one, so it stays as often as it is there. Under another condition than equality, what
 exists is the input EXCEPT what does not.
 
-A condition keeps the tuples for which it is true. ``A OR B`` keeps those of A, and of the others
-those of B: two plans over the same input, one union. The others are a selection if A is a plain
-condition; if there is a sub-query in A they are the input EXCEPT what A keeps, which is a bag
-difference of equal tuples and therefore exact. NOT is taken to the leaves by De Morgan's rules,
-which hold in three truth values too. In any other expression what a sub-query is asked becomes a
-column (``windrow.plan.binder.query_flags``).
-
-Cost: the input is there once for each operand of OR, and twice where a sub-query stands before the
-last one; plain conditions are put first for that reason.
+A condition keeps the tuples for which it is true. NOT is taken to the leaves by De Morgan's rules,
+which hold in three truth values too. Of a stream without a window ``A OR B`` keeps the tuples of A,
+and of the others those of B, if there is one sub-query and A is plain: a union of two selections,
+which withdraws nothing if the sub-query does not. In any other expression what a sub-query is asked
+becomes a column (``windrow.plan.binder.query_flags``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
 
 from windrow.core.errors import BindError, Span
+from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Type
 from windrow.cql.lower import lower
 from windrow.cql.positions import span_of
@@ -48,6 +46,7 @@ from windrow.plan.expressions import (
     columns_of,
     conjunction,
     connect,
+    replace_columns,
     shift_columns,
 )
 from windrow.plan.functions import AGGREGATES
@@ -71,11 +70,11 @@ class Matching:
     ``equal`` compares the values of IN, ``possible`` is true also where that is not known.
     """
 
-    asked: AskedQuery
+    asked: AskedQuery = field(compare=False)
     right: Node
-    crossing: list[Expression]
-    equal: list[Expression]
-    possible: list[Expression]
+    crossing: tuple[Expression, ...]
+    equal: tuple[Expression, ...] = ()
+    possible: tuple[Expression, ...] = ()
 
     def select_from(self, plan: Node, *, negated: bool) -> Node:
         """The tuples for which the condition is true or, negated, for which it is false."""
@@ -86,9 +85,15 @@ class Matching:
             return _match(plan, right, self.equal, NegationForm.NOT_IN, span)
         return _match(plan, right, [*self.crossing, *self.possible], NegationForm.NOT_EXISTS, span)
 
-    def select_unequal(self, plan: Node) -> Node:
-        """The tuples that equal no row as IN compares, whether or not that is known."""
-        return _match(plan, self.right, self.equal, NegationForm.NOT_EXISTS, self.asked.span)
+    def beside(self, width: int, more: int) -> Matching:
+        """The same for tuples that have ``more`` columns behind ``width`` others."""
+
+        def move(column: Column) -> Column:
+            return replace(column, index=column.index + more) if column.index >= width else column
+
+        conditions = self.crossing, self.equal, self.possible
+        moved = (tuple(replace_columns(c, move) for c in cs) for cs in conditions)
+        return Matching(self.asked, self.right, *moved)
 
     def outer_columns(self, width: int) -> set[int]:
         """The places of the outer columns that it reads, of which there are ``width``."""
@@ -102,15 +107,15 @@ def bind_matching(scope: Scope, asked: AskedQuery, context: Context) -> Matching
     if asked.value is not None:
         return _bind_in(scope, asked, asked.value, query, context)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
-        right, conditions = _bind_alone(asked, query, scope, context), []
+        right, crossing = _bind_alone(asked, query, scope, context), list[Expression]()
     else:
         try:
             matched = correlated_tables(scope, query, context, asked.words, asked.span)
         except BindError:
             refuse_outer_columns_in_from(asked, scope, context)
             raise
-        right, conditions = matched.plan, matched.crossing
-    return Matching(asked, bound_by(right, asked.within, context), conditions, [], [])
+        right, crossing = matched.plan, matched.crossing
+    return Matching(asked, bound_by(right, asked.within, context), tuple(crossing))
 
 
 def _bind_in(
@@ -152,7 +157,7 @@ def _bind_in(
         tests.append(binder.call("eq", [value, other], [each, asked.query], asked.span))
         unknown = [Call("is_null", (side,), Type.BOOLEAN) for side in (value, other)]
         possible.append(connect("or", (tests[-1], *unknown)))
-    return Matching(asked, right, crossing, tests, possible)
+    return Matching(asked, right, tuple(crossing), tuple(tests), tuple(possible))
 
 
 def _bind_alone(asked: AskedQuery, query: Query, scope: Scope, context: Context) -> Node:
@@ -226,7 +231,7 @@ def correlated_tables(
 
 
 def _match(
-    left: Node, right: Node, conditions: list[Expression], form: NegationForm | None, span: Span
+    left: Node, right: Node, conditions: Sequence[Expression], form: NegationForm | None, span: Span
 ) -> Node:
     """The left tuples that a negation of this form leaves; with no form, those with a match."""
     width = len(left.schema)
@@ -289,10 +294,10 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
             for part in _plain_first(operands_of(node, exp.And)):
                 plan = select_where_true(plan, scope, part, context)
             return plan
-        case exp.Or():
-            return _select_where_one_true(
-                plan, scope, _plain_first(operands_of(node, exp.Or)), context
-            )
+        case exp.Or() if plan.pattern is UpdatePattern.MONOTONIC:
+            parts = _plain_first(operands_of(node, exp.Or))
+            if not has_query(parts[-2]):
+                return _select_where_one_true(plan, scope, parts, context)
         case exp.Not() if (inner := _without_not(node)) is not None:
             return select_where_true(plan, scope, inner, context)
     return select_by_flags(plan, scope, node, context)
@@ -301,21 +306,14 @@ def select_where_true(plan: Node, scope: Scope, node: exp.Expr, context: Context
 def _select_where_one_true(
     plan: Node, scope: Scope, parts: list[exp.Expr], context: Context
 ) -> Node:
-    """The tuples for which one of the parts is true, each of them once."""
-    branches: list[Node] = []
-    for number, part in enumerate(parts):
-        chosen = select_where_true(plan, scope, part, context)
-        branches.append(chosen)
-        if number == len(parts) - 1:
-            break
-        span = span_of(part, context.source)
-        if has_query(part):
-            plan = difference_of(plan, chosen, span)
-        else:
-            test = _condition(scope, part, context)
-            true = Call("coalesce", (test, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
-            plan = Selection(plan, Call("not", (true,), Type.BOOLEAN), span=span)
-    return Union(tuple(branches), span=span_of(parts[0], context.source))
+    """The tuples for which one of the parts, of which the last has a sub-query, is true."""
+    *plain, last = parts
+    span = span_of(parts[0], context.source)
+    test = connect("or", tuple(_condition(scope, part, context) for part in plain))
+    true = Call("coalesce", (test, Literal(False, Type.BOOLEAN)), Type.BOOLEAN)
+    others = Selection(plan, Call("not", (true,), Type.BOOLEAN), span=span)
+    found = select_where_true(others, scope, last, context)
+    return Union((Selection(plan, test, span=span), found), span=span)
 
 
 def _without_not(node: exp.Not) -> exp.Expr | None:

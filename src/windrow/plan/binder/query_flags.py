@@ -1,22 +1,21 @@
 """EXISTS and IN as values: in the select list, in HAVING, in CASE, wherever an expression stands.
 
-What a sub-query is asked becomes a column of the tuples: TRUE for those that the condition keeps,
-FALSE for those that its negation keeps and, of IN, NULL for the others. That is a union of the
-plans that WHERE would have, so a tuple is in one of them at each instant, as often as it is there.
+What a sub-query is asked becomes a column of the tuples: a flag of whether a row matches
+(``MatchFlag``). IN is NULL where no row is equal but one may be, which is a second flag.
 
 A sub-query that names no outer columns says the same of all tuples: whether it has rows, and
 whether a value of it is NULL. That is a row that is always there, and joined to the tuples. It
 changes when the first row comes or the last one goes, not with every row.
 
-Pattern: STRICT. Cost: EXISTS that names no outer columns has its input once, what names some twice,
-IN too; IN that names outer columns inside, or compares several values, has it five times. A query
-with several of them has the product.
+Pattern: STRICT. Cost: the input is there once, however many of them a query has; the sub-query of
+EXISTS once, and that of IN twice. The tuples are kept by each flag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 
 from sqlglot import expressions as exp
 
@@ -47,11 +46,21 @@ from windrow.plan.nodes import (
     Selection,
     Union,
 )
-from windrow.plan.nodes.joins import difference_of
+from windrow.plan.nodes.joins import match_flag_of
 from windrow.plan.nodes.relational import columns_of_row, project
 
 STATE = ("there", "unknown")
 """What is said of a whole sub-query: whether it has a row, and one whose value is NULL."""
+FLAGS = EQUAL, POSSIBLE = "(equal)", "(equal or unknown)"
+"""What is said of a tuple: whether a row is equal as IN compares, and whether one may be."""
+
+
+class Counts(Enum):
+    """What counts of a condition: where it is true, where it is false, or both, and NULL."""
+
+    TRUE = "true"
+    FALSE = "false"
+    ALL = "all"
 
 
 def add_flags(
@@ -60,34 +69,42 @@ def add_flags(
     nodes: Sequence[exp.Expr],
     context: Context,
     grouped: Sequence[Grouped] = (None,),
+    *,
+    where: bool = False,
 ) -> tuple[Node, Scope, list[exp.Expr]]:
     """The plan with a column for each EXISTS and IN, and the expressions that read these.
 
-    ``grouped`` says of each expression which outer columns it may name.
+    ``grouped`` says of each expression which outer columns it may name; ``where``, that tuples stay
+    for which it is true. What is asked twice has one column.
     """
     changed = []
+    width = len(plan.schema)
+    names: dict[tuple[Matching, Counts], str] = {}
     for node, columns in zip(nodes, grouped, strict=True):
         root = exp.Paren(this=node.copy())
         root.meta.update(node.meta)
-        for part, asked in list(_asked(root, context)):
+        for part, asked in list(_asked(root, context, where=where)):
             matching = bind_matching(scope, asked, context)
             if not is_in_aggregate(part):
-                refuse_ungrouped(matching.outer_columns(len(scope.schema)), columns, asked.span)
-            name = value_name(scope.values)
-            plan = _flagged(plan, matching, name)
-            field = Schema((Field(name, Type.BOOLEAN),))
-            scope = replace(scope, schema=scope.schema + field, values=scope.values + 1)
-            column = exp.Column(this=exp.to_identifier(name, quoted=True))
+                refuse_ungrouped(matching.outer_columns(width), columns, asked.span)
+            key = matching, _counts(part, where=where)
+            if key not in names:
+                name = value_name(scope.values + len(names))
+                plan = _flagged(plan, matching.beside(width, len(names)), key[1], name)
+                names[key] = name
+            column = exp.Column(this=exp.to_identifier(names[key], quoted=True))
             column.meta.update(part.meta)
             part.replace(column)
         changed.append(root.this)
+    fields = Schema(tuple(Field(name, Type.BOOLEAN) for name in names.values()))
+    scope = replace(scope, schema=scope.schema + fields, values=scope.values + len(names))
     return plan, scope, changed
 
 
 def select_by_flags(plan: Node, scope: Scope, node: exp.Expr, context: Context) -> Node:
     """The tuples for which a condition is true that asks sub-queries anywhere inside it."""
     width, span = len(plan.schema), span_of(node, context.source)
-    plan, scope, (changed,) = add_flags(plan, scope, [node], context)
+    plan, scope, (changed,) = add_flags(plan, scope, [node], context, where=True)
     if has_query(changed):
         plan = select_by_values(plan, scope, changed, context)
     else:
@@ -96,13 +113,15 @@ def select_by_flags(plan: Node, scope: Scope, node: exp.Expr, context: Context) 
     return project(plan, columns_of_row(plan.schema)[:width], span)
 
 
-def _asked(root: exp.Expr, context: Context) -> Iterator[tuple[exp.Expr, AskedQuery]]:
+def _asked(
+    root: exp.Expr, context: Context, *, where: bool
+) -> Iterator[tuple[exp.Expr, AskedQuery]]:
     """Each EXISTS and IN of an expression, and what it asks; BindError if it cannot be a value."""
     for part in outermost(root):
         if isinstance(part, exp.Exists | exp.In):
             asked = asked_query(part, context.source)
             assert asked is not None, "IN with values is not among them"
-            if asked.within is not None:
+            if asked.within is not None and not where:
                 raise BindError(
                     "WITHIN is a condition of WHERE", span=asked.span,
                     expected=f"{asked.kind} without WITHIN",
@@ -110,6 +129,23 @@ def _asked(root: exp.Expr, context: Context) -> Iterator[tuple[exp.Expr, AskedQu
                 )  # fmt: skip
             _refuse_aggregates(asked, context)
             yield part, asked
+
+
+def _counts(part: exp.Expr, *, where: bool) -> Counts:
+    """What counts of a part of an expression; ``where``: tuples stay for which that is true.
+
+    AND and OR of values in which NULL is read as FALSE are TRUE where they are without that. Under
+    NOT it is read as TRUE for the same reason.
+    """
+    counts, above = Counts.TRUE, part.parent
+    while isinstance(above, exp.And | exp.Or | exp.Paren | exp.Not):
+        if isinstance(above, exp.Not):
+            counts = Counts.FALSE if counts is Counts.TRUE else Counts.TRUE
+        part, above = above, above.parent
+    searched = isinstance(above, exp.If) and above.this is part
+    case = above.parent if searched and above is not None else None
+    alone = (above is None and where) or (isinstance(case, exp.Case) and case.this is None)
+    return counts if alone else Counts.ALL
 
 
 def _refuse_aggregates(asked: AskedQuery, context: Context) -> None:
@@ -125,41 +161,45 @@ def _refuse_aggregates(asked: AskedQuery, context: Context) -> None:
             )  # fmt: skip
 
 
-def _flagged(plan: Node, matching: Matching, name: str) -> Node:
+def _flagged(plan: Node, matching: Matching, counts: Counts, name: str) -> Node:
     """The tuples, each with a last column that says what the condition is for it."""
-    span, row = matching.asked.span, columns_of_row(plan.schema)
-    if not matching.crossing and not matching.equal:
-        there = Column(len(plan.schema), STATE[0], Type.BOOLEAN)
-        return _beside_row(plan, matching, there, name)
-    true = matching.select_from(plan, negated=False)
-    branches = [project(true, (*row, Named(name, _truth(True))), span)]
-    if not matching.crossing and len(matching.equal) == 1:
-        branches.append(_false_or_unknown(plan, matching, name))
-        return Union(tuple(branches), span=span)
-    false = matching.select_from(plan, negated=True)
-    branches.append(project(false, (*row, Named(name, _truth(False))), span))
-    if matching.equal:
-        rest = difference_of(difference_of(plan, true, span), false, span)
-        branches.append(project(rest, (*row, Named(name, _truth(None))), span))
-    return Union(tuple(branches), span=span)
+    span, right, width = matching.asked.span, matching.right, len(plan.schema)
+    crossing, equal = matching.crossing, matching.equal
+    if not crossing and not equal:
+        there = Column(width, STATE[0], Type.BOOLEAN)
+        return _beside_row(plan, matching, there, width, name)
+    if not equal or counts is Counts.TRUE:
+        return match_flag_of(plan, right, (*crossing, *equal), name, span)
+    if not crossing and len(equal) == 1:
+        flagged = match_flag_of(plan, right, equal, EQUAL, span)
+        return _beside_row(flagged, matching, _equal_or_unknown(width, equal[0]), width, name)
+    if counts is Counts.FALSE:
+        return match_flag_of(plan, right, (*crossing, *matching.possible), name, span)
+    flagged = match_flag_of(plan, right, (*crossing, *equal), EQUAL, span)
+    wider = matching.beside(width, 1)
+    flagged = match_flag_of(flagged, right, (*wider.crossing, *wider.possible), POSSIBLE, span)
+    flag = _three_valued(*(Column(width + i, n, Type.BOOLEAN) for i, n in enumerate(FLAGS)))
+    return project(flagged, (*columns_of_row(plan.schema), Named(name, flag)), span)
 
 
-def _false_or_unknown(plan: Node, matching: Matching, name: str) -> Node:
-    """The tuples whose value no row of the sub-query equals: FALSE, or NULL if one may."""
-    alone = matching.select_unequal(plan)
-    [test] = matching.equal
+def _three_valued(true: Expression, unknown: Expression) -> Expression:
+    """TRUE, or NULL, or else FALSE."""
+    return Call("case", (true, _truth(True), unknown, _truth(None), _truth(False)), Type.BOOLEAN)
+
+
+def _equal_or_unknown(place: int, test: Expression) -> Expression:
+    """What IN is for a tuple: its flag is at ``place``, and the sub-query's state behind that."""
     assert isinstance(test, Call)
-    value, width = test.args[0], len(plan.schema)
-    there, unknown = (Column(width + i, n, Type.BOOLEAN) for i, n in enumerate(STATE))
-    absent = Call("and", (there, Call("is_null", (value,), Type.BOOLEAN)), Type.BOOLEAN)
-    open_ = Call("or", (unknown, absent), Type.BOOLEAN)
-    flag = Call("case", (open_, _truth(None), _truth(False)), Type.BOOLEAN)
-    return _beside_row(alone, matching, flag, name)
+    names = (EQUAL, *STATE)
+    met, there, unknown = (Column(place + i, n, Type.BOOLEAN) for i, n in enumerate(names))
+    absent = Call("is_null", (test.args[0],), Type.BOOLEAN)
+    open_ = Call("or", (unknown, Call("and", (there, absent), Type.BOOLEAN)), Type.BOOLEAN)
+    return _three_valued(met, open_)
 
 
-def _beside_row(plan: Node, matching: Matching, flag: Expression, name: str) -> Node:
-    """The tuples with a flag that is computed of each of them beside the sub-query's state."""
-    right, span, width = matching.right, matching.asked.span, len(plan.schema)
+def _beside_row(plan: Node, matching: Matching, flag: Expression, width: int, name: str) -> Node:
+    """The first columns of the tuples, and a flag that is computed beside the sub-query's state."""
+    right, span = matching.right, matching.asked.span
     unknown: Expression = _truth(False)
     if matching.equal:
         last = len(right.schema) - 1

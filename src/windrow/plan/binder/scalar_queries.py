@@ -46,6 +46,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MatchFlag,
     Negation,
     Node,
     Projection,
@@ -336,7 +337,7 @@ def at_most_one_row(plan: Node) -> bool:
             return at_most_one_row(plan.input)
         case Join():
             return all(map(at_most_one_row, plan.inputs))
-        case Negation():
+        case Negation() | MatchFlag():
             return at_most_one_row(plan.left)
     return False
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import Clock
-from windrow.plan.costs import node_costs
+from windrow.plan.costs import match_costs, node_costs
 from windrow.plan.costs.flows import Cost, Flow, Model, StreamStatistics, upkeep
 from windrow.plan.nodes import (
     AppendOnly,
@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegativeTuples,
@@ -99,7 +100,8 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
         Join: node_costs.join,
         LastingJoin: node_costs.lasting_join,
         MultiJoin: node_costs.multi_join,
-        Negation: node_costs.negation,
+        Negation: match_costs.negation,
+        MatchFlag: match_costs.match_flag,
     },
     absent={
         Subscribe: "the optimiser estimates the plan below it",

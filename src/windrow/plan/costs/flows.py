@@ -19,6 +19,7 @@ from windrow.core.schema import Schema
 from windrow.plan.expressions import Call, Column, Expression, columns_of, conjuncts, render
 from windrow.plan.nodes import (
     Join,
+    MatchFlag,
     Negation,
     NegativeTuples,
     Node,
@@ -206,6 +207,12 @@ class Model:
         """Steps per second for keeping what ``node`` puts out."""
         return upkeep(flow, node.pattern, self.strategy)
 
+    def overlap_of(
+        self, one: tuple[Expression, Node], other: tuple[Expression, Node]
+    ) -> Overlap | None:
+        """How the values of a key of one input are spread over another's, if that was seen."""
+        return self.statistics.overlap(source_column(*one), source_column(*other))
+
 
 def values_of(expression: Expression, flow: Flow) -> float:
     """How many values an expression takes: at most the combinations of its columns' values."""
@@ -239,6 +246,8 @@ def source_column(expression: Expression, node: Node) -> SourceColumn | None:
             return source_column(expression, below)
         case Negation(left=left):
             return source_column(expression, left)
+        case MatchFlag(left=left):
+            return source_column(expression, left) if index < len(left.schema) else None
         case Join(left=left, right=right):
             own = len(left.schema)
             if index < own:

@@ -13,15 +13,13 @@ from windrow.plan.costs.flows import (
     Cost,
     Flow,
     Model,
-    Overlap,
     combined_values,
     present,
-    source_column,
     upkeep,
     values_of,
 )
 from windrow.plan.costs.join_order import WindowedStream, joined_size, origin_cost
-from windrow.plan.expressions import Column, Expression, conjuncts
+from windrow.plan.expressions import Column, conjuncts
 from windrow.plan.nodes import (
     AppendOnly,
     DuplicateElimination,
@@ -31,10 +29,7 @@ from windrow.plan.nodes import (
     LastingJoin,
     LookBack,
     MultiJoin,
-    Negation,
-    NegationForm,
     NegativeTuples,
-    Node,
     OutputWindow,
     Projection,
     RelationScan,
@@ -264,7 +259,7 @@ def join(node: Join, model: Model) -> Cost:
     share, buckets = 1.0, (1.0, 1.0)
     for one, other in zip(node.left_keys, node.right_keys, strict=True):
         values = (max(values_of(one, left.flow), 1.0), max(values_of(other, right.flow), 1.0))
-        seen = _overlap(model, (one, node.left), (other, node.right))
+        seen = model.overlap_of((one, node.left), (other, node.right))
         share *= 1 / max(values) if seen is None else sum(f * g for f, g in seen)
         buckets = (buckets[0] * values[0], buckets[1] * values[1])
     if node.buckets:
@@ -351,47 +346,3 @@ def multi_join(node: MultiJoin, model: Model) -> Cost:
     size = combinations * share
     distinct = tuple(min(d, size) for part in parts for d in part.flow.distinct)
     return Cost(Flow(inserts, negatives, size, distinct), total)
-
-
-def _overlap(
-    model: Model, one: tuple[Expression, Node], other: tuple[Expression, Node]
-) -> Overlap | None:
-    return model.statistics.overlap(source_column(*one), source_column(*other))
-
-
-def negation(node: Negation, model: Model) -> Cost:
-    """What has been seen of the keys says how many left tuples are alone, and how often a right
-    tuple comes to one; otherwise values are taken for contained in one another, evenly spread."""
-    left, right = model.of(node.left), model.of(node.right)
-    mine, theirs = left.flow, right.flow
-    values_left = combined_values(node.left_keys, mine)
-    values_right = combined_values(node.right_keys, theirs)
-    copies = theirs.size / values_right
-    compared = 0.0
-    if node.residual is not None:  # tuples of one key are compared one by one
-        compared = 2 * theirs.tuples * mine.size / values_left + mine.tuples * copies
-        copies *= model.statistics.selectivity(node.residual, node.left.schema + node.right.schema)
-    absent = exp(-copies)
-    covered = min(values_right / values_left, 1.0)
-    share = max(1 - covered * (1 - absent), 0.01)
-    # A value closes when its first right tuple comes, and opens when its last one goes.
-    flips = theirs.inserts * absent
-    touched = flips * covered * mine.size / values_left
-    if len(node.left_keys) == 1 and node.residual is None:
-        seen = _overlap(model, (node.left_keys[0], node.left), (node.right_keys[0], node.right))
-        if seen is not None:
-            alone = [(f, g, exp(-theirs.size * f)) for f, g in seen]
-            share = max(sum(g * a for _, g, a in alone), 0.01)
-            touched = theirs.inserts * mine.size * sum(f * g * a for f, g, a in alone)
-    out = Flow(
-        mine.inserts * share + touched,
-        mine.negatives * share + touched,
-        mine.size * share,
-        tuple(present(d, mine.size * share) for d in mine.distinct),
-    )
-    if node.form is NegationForm.EXCEPT:  # every change of a count is announced
-        changes = mine.inserts * share + touched
-        out = replace(out, inserts=changes, negatives=changes)
-    work = mine.tuples + 2 * theirs.tuples + 2 * touched + out.tuples + compared
-    kept = model.upkeep_of(node.left, mine) + model.upkeep_of(node.right, theirs)
-    return Cost(out, left.total + right.total + work + kept)

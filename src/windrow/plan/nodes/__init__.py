@@ -16,6 +16,7 @@ from windrow.plan.nodes.constant_rows import ConstantRows, is_constant
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -69,6 +70,7 @@ __all__ = [
     "Joining",
     "LastingJoin",
     "LookBack",
+    "MatchFlag",
     "MultiJoin",
     "Negation",
     "NegationForm",

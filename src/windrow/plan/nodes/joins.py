@@ -1,4 +1,4 @@
-"""What matches tuples of several inputs: joins of two and of n, and negations.
+"""What matches tuples of several inputs: joins of two and of n, negations, and flags of matches.
 
 A join is made of its conditions (``join_of``): equalities between the sides become its keys.
 """
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from windrow.core.errors import Span
 from windrow.core.patterns import UpdatePattern
-from windrow.core.schema import Schema, Type
+from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import (
     Call,
     Column,
@@ -129,6 +129,26 @@ class Negation(Matched):
         return STRICT
 
 
+@dataclass(frozen=True)
+class MatchFlag(Matched):
+    """Every left tuple, and behind its columns whether a right tuple goes with it now.
+
+    It is a negation that shows what it leaves out too: a tuple changes its flag where a negation
+    would withdraw it or bring it back.
+    """
+
+    residual: Expression | None
+    name: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.left.schema + Schema((Field(self.name, Type.BOOLEAN),))
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return STRICT
+
+
 def is_nrr(node: Node) -> bool:
     """Whether the node is an NRR, perhaps filtered or with columns left out."""
     while isinstance(node, Selection | Projection):
@@ -207,6 +227,15 @@ def difference_of(left: Node, right: Node, span: Span | None = None) -> Negation
         for side in (left, right)
     )
     return Negation(left, right, one, other, NegationForm.EXCEPT, span=span)
+
+
+def match_flag_of(
+    left: Node, right: Node, conditions: Sequence[Expression], name: str, span: Span | None = None
+) -> MatchFlag:
+    """As ``join_of``, with a column of this name that says whether there is a pair."""
+    join = join_of(left, right, conditions)
+    keys = join.left_keys, join.right_keys
+    return MatchFlag(left, right, *keys, join.residual, name, span=span)
 
 
 def lasting_join_of(

@@ -11,6 +11,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    MatchFlag,
     MultiJoin,
     Negation,
     Node,
@@ -26,7 +27,7 @@ LocalRule = Callable[[Node], Iterator[Node]]
 def map_inputs(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each of its inputs passed through ``change``."""
     match node:
-        case Join() | LastingJoin() | Negation():
+        case Join() | LastingJoin() | MatchFlag() | Negation():
             return replace(node, left=change(node.left), right=change(node.right))
         case Union() | MultiJoin():
             return replace(node, branches=tuple(change(b) for b in node.branches))

@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,
     Join,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -68,7 +69,7 @@ def expires_never(node: Node) -> bool:
             return expires_never(below)
         case Negation(form=NegationForm.EXCEPT):
             return True
-        case Negation(left=left):
+        case Negation(left=left) | MatchFlag(left=left):
             return expires_never(left)
         case Join() | MultiJoin() | Union():
             return all(map(expires_never, node.inputs))
@@ -92,6 +93,8 @@ def expires_always(node: Node) -> bool:
             return below.pattern is not UpdatePattern.STRICT and expires_always(below)
         case Negation(form=form, left=left):
             return form is not NegationForm.EXCEPT and expires_always(left)
+        case MatchFlag(left=left):
+            return expires_always(left)
         case Join() | MultiJoin():
             return any(map(expires_always, node.inputs))
         case Union():

@@ -16,6 +16,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -130,9 +131,9 @@ def _lasting_join(node: LastingJoin, position: int, scan: bool) -> Kept:
     return live
 
 
-def _negation(node: Negation, position: int, scan: bool) -> Kept:
+def _negation(node: Negation | MatchFlag, position: int, scan: bool) -> Kept:
     (live,) = buffers = _live(node, position, scan)
-    if node.form is NegationForm.EXCEPT:
+    if isinstance(node, Negation) and node.form is NegationForm.EXCEPT:
         return buffers
     if node.residual is not None:
         return buffers if position else (live, Structure.MATCHES)
@@ -224,6 +225,7 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         LastingJoin: _lasting_join,
         MultiJoin: _joined,
         Negation: _negation,
+        MatchFlag: _negation,
         GroupBy: _groups,
         SharedGroupBy: lambda node, _, __: kept_for_many(node),
         SlidingGroupBy: lambda node, _, __: kept_in_sub_windows(node),

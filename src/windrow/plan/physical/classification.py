@@ -31,6 +31,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -167,10 +168,10 @@ def _top(node: TopK | SharedTop, position: int, _strategy: Strategy) -> Classifi
     return Classification(mode, Incrementality.NEEDS_TUPLES, ordered=True)
 
 
-def _negation(node: Negation, position: int, _strategy: Strategy) -> Classification:
-    """EXCEPT counts on both sides; NOT EXISTS counts the right side and shows left tuples."""
+def _negation(node: Negation | MatchFlag, position: int, _strategy: Strategy) -> Classification:
+    """EXCEPT counts on both sides; the others count the right side and show left tuples."""
     mode = _mode(node, again=True)
-    if node.form is NegationForm.EXCEPT:
+    if isinstance(node, Negation) and node.form is NegationForm.EXCEPT:
         return Classification(mode, Incrementality.WITH_HISTOGRAM, by_value=True)
     equality = bool(node.left_keys)
     if node.residual is None and position == 1:
@@ -203,6 +204,7 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
         LastingJoin: _lasting_join,
         MultiJoin: _multi_join,
         Negation: _negation,
+        MatchFlag: _negation,
         DuplicateElimination: _distinct,
         GroupBy: _grouping,
         SharedGroupBy: lambda node, _, __: Classification(

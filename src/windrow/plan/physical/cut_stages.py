@@ -38,6 +38,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -227,16 +228,14 @@ class _StageBuilder(StageEdges):
         below = self._together(below, keys)
         return Fragment(replace(node, input=below.plan), shown_by(below.placed, keys))
 
-    def join(self, node: Join | LastingJoin) -> Fragment:
+    def join(self, node: Join | LastingJoin | MatchFlag | Negation) -> Fragment:
         if not node.left_keys:
             return self.alone(node)
         return self._meeting(node, (node.left_keys, node.right_keys))
 
     def negation(self, node: Negation) -> Fragment:
         """One NULL on the right of NOT IN concerns every tuple."""
-        if not node.left_keys or node.form is NegationForm.NOT_IN:
-            return self.alone(node)
-        return self._meeting(node, (node.left_keys, node.right_keys))
+        return self.alone(node) if node.form is NegationForm.NOT_IN else self.join(node)
 
     def multi_join(self, node: MultiJoin) -> Fragment:
         return self._meeting(node, node.keys) if node.keys[0] else self.alone(node)
@@ -306,7 +305,7 @@ class _StageBuilder(StageEdges):
             p if at == chosen else self._place(p, tuple(k[i] for i in chosen))
             for p, k, at in zip(parts, hashed, known, strict=True)
         ]
-        shown = 1 if isinstance(node, Negation) else len(parts)
+        shown = 1 if isinstance(node, MatchFlag | Negation) else len(parts)
         placed: Keys = tuple(frozenset() for _ in chosen)
         offset = 0
         for part, below in list(zip(parts, node.inputs, strict=True))[:shown]:
@@ -343,6 +342,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
         Union: _StageBuilder.union,
         Join: _StageBuilder.join,
         LastingJoin: _StageBuilder.join,
+        MatchFlag: _StageBuilder.join,
         Negation: _StageBuilder.negation,
         MultiJoin: _StageBuilder.multi_join,
         TopK: _StageBuilder.top,

@@ -20,6 +20,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegativeTuples,
@@ -115,6 +116,7 @@ LONGEST: PerNode[Callable[[Any], int]] = PerNode(
             (
                 AppendOnly,
                 ConstantRows,
+                MatchFlag,
                 Negation,
                 RelationScan,
                 Retimed,

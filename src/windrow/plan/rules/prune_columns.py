@@ -23,6 +23,7 @@ from windrow.plan.nodes import (
     Join,
     LastingJoin,
     LookBack,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -44,7 +45,7 @@ from windrow.plan.nodes.relational import changes_nothing
 from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow
 
 NARROW = (Type.BOOLEAN, Type.INT, Type.FLOAT, Type.DATE, Type.BIGINT, Type.DOUBLE, Type.TIMESTAMP)
-Two = TypeVar("Two", bound=Join | LastingJoin | Negation)
+Two = TypeVar("Two", bound=Join | LastingJoin | MatchFlag | Negation)
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
             return _prune_join(node, needed)
         case MultiJoin():
             return _prune_multi_join(node, needed)
-        case Negation():
+        case Negation() | MatchFlag():
             return _prune_negation(node, needed)
         case GroupBy():
             return _prune_groups(node)
@@ -260,16 +261,20 @@ def _side(node: Node, needed: frozenset[int]) -> _Pruned:
     return _trim(node, needed)
 
 
-def _prune_negation(node: Negation, needed: frozenset[int]) -> _Pruned:
-    if node.form is NegationForm.EXCEPT:
-        return _keep_all_columns(map_inputs(node, prune_columns))
+def _prune_negation(node: Negation | MatchFlag, needed: frozenset[int]) -> _Pruned:
+    """If nobody reads a flag nobody asks whether there is a match."""
     width = len(node.left.schema)
+    if isinstance(node, MatchFlag) and width not in needed:
+        return _prune(node.left, needed)
+    if isinstance(node, Negation) and node.form is NegationForm.EXCEPT:
+        return _keep_all_columns(map_inputs(node, prune_columns))
     residual = _columns_used([node.residual]) if node.residual is not None else frozenset()
-    own = needed | _columns_used(node.left_keys) | frozenset(i for i in residual if i < width)
+    used = needed | _columns_used(node.left_keys) | residual
     other = _columns_used(node.right_keys) | frozenset(i - width for i in residual if i >= width)
-    left, right = _trim(node.left, own), _trim(node.right, other)
-    plan, _ = _over(node, left, right)
-    return _Pruned(plan, left.places)
+    left = _trim(node.left, frozenset(i for i in used if i < width))
+    plan, _ = _over(node, left, _trim(node.right, other))
+    flag = {width: len(left.plan.schema)} if isinstance(node, MatchFlag) else {}
+    return _Pruned(plan, {**left.places, **flag})
 
 
 def _prune_groups(node: GroupBy) -> _Pruned:

@@ -26,6 +26,7 @@ from windrow.plan.nodes import (
     GroupBy,
     Join,
     LastingJoin,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -70,6 +71,11 @@ def _push(node: Node, parts: Parts) -> Node:
             return _push_into_multi_join(node, parts)
         case Negation():
             return _push_into_negation(node, parts)
+        case MatchFlag():
+            width = len(node.left.schema)
+            own = tuple(p for p in parts if not side_of(p, width).right)
+            flagged = replace(node, left=_push(node.left, own), right=_push(node.right, ()))
+            return _filter(flagged, tuple(p for p in parts if p not in own))
         case Window(spec=RowsWindow(partition_by=keys) | SessionWindow(partition_by=keys)):
             passing = tuple(p for p in parts if _uses_only(p, keys))
         case GroupBy():
