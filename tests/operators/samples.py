@@ -181,6 +181,12 @@ QUERIES = {
     "WHERE 2 NOT IN (SELECT k FROM r [RANGE 2 SECONDS])",
     "not_in": "SELECT k, a FROM s [ROWS 8] "
     "WHERE k NOT IN (SELECT k FROM r [RANGE 4 SECONDS] WHERE k IS NOT NULL)",
+    "flags": "SELECT a, EXISTS (SELECT * FROM r [RANGE 4 SECONDS] WHERE r.k = s.k) AS there, "
+    "n IN (SELECT m FROM r [RANGE 3 SECONDS] WHERE r.k = s.k) AS same FROM s [RANGE 8 SECONDS]",
+    "flags_strict": "SELECT n, k IN (SELECT k FROM r [ROWS 3]) AS same, "
+    "EXISTS (SELECT * FROM r [ROWS 4] WHERE b > a + 6 OR m > n) AS more FROM s [ROWS 9]",
+    "flags_or": "SELECT k, a FROM s [RANGE 8 SECONDS] WHERE n NOT IN (SELECT m FROM r "
+    "[RANGE 2 SECONDS]) OR EXISTS (SELECT * FROM r [RANGE 5 SECONDS] WHERE r.k = s.k AND b > a)",
     "within_after": "SELECT k, a FROM s WHERE a > 0 AND NOT EXISTS "
     "(SELECT * FROM r WHERE r.k = s.k) WITHIN 3 SECONDS AFTER",
     "within_before": "SELECT k, n FROM s WHERE n NOT IN "

@@ -1,4 +1,4 @@
-"""Negation against its definition, at every instant, however time is cut."""
+"""Negations and flags of matches are their definition at every instant, however time is cut."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ FORMS = {
     "theta only": "SELECT k, a FROM s {left} "
     "WHERE NOT EXISTS (SELECT * FROM r {right} WHERE b + 2 < a);",
     "in": "SELECT k, a FROM s {left} WHERE k NOT IN (SELECT k FROM r {right});",
+    "flag exists": "SELECT k, a, EXISTS (SELECT * FROM r {right} WHERE r.k = s.k) FROM s {left};",
+    "flag theta": "SELECT k, a, EXISTS (SELECT * FROM r {right} WHERE r.k = s.k AND b > a) "
+    "FROM s {left};",
+    "flag theta only": "SELECT k, a, EXISTS (SELECT * FROM r {right} WHERE b + 2 < a) "
+    "FROM s {left};",
+    "flag in": "SELECT k, a, k IN (SELECT k FROM r {right}) FROM s {left};",
+    "flag in theta": "SELECT k, a, k IN (SELECT k FROM r {right} WHERE b > a) FROM s {left};",
+    "flag not in where": "SELECT k, a FROM s {left} "
+    "WHERE NOT (k IN (SELECT k FROM r {right} WHERE b > a) AND k IN (SELECT k FROM r {right}));",
     "except": "(SELECT k FROM s {left}) EXCEPT ALL (SELECT k FROM r {right});",
 }
 Row = tuple[int, int | None, int]
@@ -78,8 +87,33 @@ def goes(form: str, left: Row, right: Row) -> bool:
     return left[1] is not None and left[1] == right[1] and right[2] > left[2]
 
 
+def equal(key: int | None, keys: list[int | None]) -> bool | None:
+    """What ``key IN (keys)`` is."""
+    known = [k for k in keys if k is not None]
+    if key is not None and key in known:
+        return True
+    return None if keys and (key is None or len(known) < len(keys)) else False
+
+
+def flag(form: str, row: Row, right: list[Row]) -> bool | None:
+    match form:
+        case "flag exists":
+            return row[1] is not None and any(r[1] == row[1] for r in right)
+        case "flag in":
+            return equal(row[1], [r[1] for r in right])
+        case "flag in theta":
+            return equal(row[1], [r[1] for r in right if r[2] > row[2]])
+        case _:
+            return any(goes(form.removeprefix("flag "), row, r) for r in right)
+
+
 def answer(form: str, left: list[Row], right: list[Row]) -> Counter[tuple[Any, ...]]:
     keys = [row[1] for row in right]
+    if form == "flag not in where":
+        both = [(flag("flag in", row, right), flag("flag in theta", row, right)) for row in left]
+        return Counter(row[1:] for row, flags in zip(left, both, strict=True) if False in flags)
+    if form.startswith("flag"):
+        return Counter((*row[1:], flag(form, row, right)) for row in left)
     if form == "exists":
         return Counter(row[1:] for row in left if row[1] is None or row[1] not in keys)
     if form.startswith("theta"):

@@ -19,6 +19,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    MatchFlag,
     MultiJoin,
     Negation,
     NegationForm,
@@ -136,6 +137,10 @@ def answer(plan: Node, streams: Streams, now: int) -> Counter[Row]:
             return _joined_at_once(plan, streams, now)
         case Negation():
             return _negated(plan, streams, now)
+        case MatchFlag():
+            lefts, rights = (answer(side, streams, now) for side in plan.inputs)
+            flags = {row: any(_matches(plan, row, r) for r in rights) for row in lefts}
+            return Counter({(*row, flags[row]): n for row, n in lefts.items()})
         case GroupBy():
             return _grouped(plan, streams, now)
     raise AssertionError(plan)
@@ -154,7 +159,7 @@ def _stream(plan: ToStream, streams: Streams, now: int) -> Counter[Row]:
     return spoken
 
 
-def _matches(plan: Join | Negation, left: Row, right: Row) -> bool:
+def _matches(plan: Join | MatchFlag | Negation, left: Row, right: Row) -> bool:
     for one, other in zip(plan.left_keys, plan.right_keys, strict=True):
         key = value(one, left)
         if key is None or key != value(other, right):

@@ -50,6 +50,8 @@ def blocks(draw: st.DrawFn, width: int | None = None, most: int = 3) -> str:
         conditions.append(_negated(draw, draw(some)))
     if draw(st.integers(0, 3)) == 0:
         conditions.append(_negated(draw, draw(some)))
+    if draw(st.integers(0, 3)) == 0:
+        conditions.append(f"({_exists(draw, draw(some))} OR {_exists(draw, draw(some))})")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     body = f"FROM {', '.join(sources)}{where}"
     if width is None and draw(st.integers(0, 4)) == 0:
@@ -65,9 +67,14 @@ def _negated(draw: st.DrawFn, column: str) -> str:
     name = draw(st.sampled_from(["s", "t"]))
     window = draw(st.sampled_from(WINDOWS))
     if draw(st.booleans()):
-        more = f" AND n.{COLUMNS[name][1]} > {column}" if draw(st.integers(0, 3)) == 0 else ""
-        return f"NOT EXISTS (SELECT * FROM {name} {window} AS n WHERE n.k = {column}{more})"
+        return f"NOT {_exists(draw, column)}"
     return f"{column} NOT IN (SELECT n.k FROM {name} {window} AS n)"
+
+
+def _exists(draw: st.DrawFn, column: str) -> str:
+    name, window = draw(st.sampled_from(["s", "t"])), draw(st.sampled_from(WINDOWS))
+    more = f" AND n.{COLUMNS[name][1]} > {column}" if draw(st.integers(0, 3)) == 0 else ""
+    return f"EXISTS (SELECT * FROM {name} {window} AS n WHERE n.k = {column}{more})"
 
 
 @st.composite
