@@ -248,7 +248,8 @@ class _Writer:
         if keyed:
             key = self.one_of(*columns)
             having = " HAVING COUNT(*) > 1" if not self.number(3) else ""
-            text = f"SELECT {key} AS c0, {value} AS c1 FROM ({{0}}) AS q GROUP BY {key}{having}"
+            groups = self.one_of(key, key, "ALL")
+            text = f"SELECT {key} AS c0, {value} AS c1 FROM ({{0}}) AS q GROUP BY {groups}{having}"
             return both(text, 2, inner)
         text = f"SELECT {value} AS c0 FROM ({{0}}) AS q"
         # SQL has a row for an empty input, CQL has none.
@@ -323,6 +324,8 @@ class _Writer:
             f"{o} IN (SELECT {i} FROM ({{1}}) AS i)",
             f"{o} IN (SELECT {i} FROM ({{1}}) AS i WHERE {own})",
             f"{o} IN (SELECT {i} + 1 FROM ({{1}}) AS i WHERE {link})",
+            f"{o} = ANY (SELECT {i} FROM ({{1}}) AS i WHERE {own})",
+            f"{o} <> ALL (SELECT {i} FROM ({{1}}) AS i WHERE {link})",
         )
         return self.one_of("", "", "NOT ") + text
 
@@ -356,10 +359,11 @@ class _Writer:
         names = [f"c{place}" for place in range(inner.width)]
         key, down = self.one_of(*names), self.one_of("", " DESC")
         count = 1 + self.number(2)
+        limit = self.one_of(f"LIMIT {count}", f"FETCH FIRST {count} ROWS ONLY")
         text = f"SELECT {', '.join(names)} FROM ({{0}}) AS q ORDER BY"
         ties = ", ".join(f"{name} NULLS LAST" for name in names)
         return Query(
-            f"{text} {key}{down} LIMIT {count}".format(inner.cql),
+            f"{text} {key}{down} {limit}".format(inner.cql),
             f"{text} {key}{down} NULLS LAST, {ties} LIMIT {count}".format(inner.sql),
             inner.width,
         )

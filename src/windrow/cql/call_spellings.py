@@ -4,6 +4,8 @@
 (WHERE c)``, ``PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)`` is ``QUANTILE(x, p)``, ``BOOL_AND(c)``
 is the least truth value, and the order of ``LISTAGG(x) WITHIN GROUP (ORDER BY y)`` is written
 behind its arguments. A call with other arguments stays as it is, and the binder refuses it.
+
+``x = ANY (SELECT ...)`` and ``SOME`` are IN, ``x <> ALL (SELECT ...)`` is NOT IN.
 """
 
 from __future__ import annotations
@@ -27,6 +29,23 @@ def respell(found: exp.Expr | None) -> exp.Expr | None:
     elif isinstance(found, exp.Anonymous):
         _respell_call(found)
     return found
+
+
+def in_query(found: exp.Expr | None) -> exp.In | None:
+    """IN of what a comparison with ANY or ALL of a sub-query asks, if that is what it asks.
+
+    >>> from sqlglot import parse_one
+    >>> in_query(parse_one("a = ANY (SELECT b FROM t)")).sql()
+    'a IN (SELECT b FROM t)'
+    """
+    equal = isinstance(found, exp.EQ) and isinstance(found.expression, exp.Any)
+    unequal = isinstance(found, exp.NEQ) and isinstance(found.expression, exp.All)
+    if found is None or not (equal or unequal):
+        return None
+    query = found.expression.this
+    if isinstance(query, exp.Select | exp.SetOperation):
+        query = exp.Subquery(this=query)
+    return exp.In(this=found.this, query=query) if isinstance(query, exp.Subquery) else None
 
 
 def _respell_call(call: exp.Anonymous) -> None:

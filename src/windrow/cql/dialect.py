@@ -19,7 +19,7 @@ from sqlglot import tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
-from windrow.cql.call_spellings import APPROXIMATE, respell
+from windrow.cql.call_spellings import APPROXIMATE, in_query, respell
 from windrow.cql.join_option import at_join_option, parse_join_option
 from windrow.cql.positions import mark
 from windrow.cql.query_parser import STREAM, parse_query, take_stream_kind
@@ -69,6 +69,8 @@ class CqlParser(TokenCursor):
             this.meta[STREAM] = (kind, window, span)
             if distinct:
                 this.set("distinct", exp.Distinct())
+        if self.at("FETCH") and this.args.get("limit") is None:
+            this.set("limit", self._parse_fetch())
         if at_join_option(self):
             this.meta[OPTION] = parse_join_option(self)
         return this
@@ -146,6 +148,16 @@ class CqlParser(TokenCursor):
             self._parse_within(found)
         return found
 
+    def _parse_equality(self) -> exp.Expr | None:
+        first = self._curr
+        found = super()._parse_equality()
+        asked = in_query(found)
+        if asked is None:
+            return found
+        self._parse_within(asked)
+        self._mark_extent(first, asked)
+        return asked if isinstance(found, exp.EQ) else self._mark_extent(first, exp.Not(this=asked))
+
     def _parse_within(self, condition: exp.Expr) -> None:
         """WITHIN and a duration behind a sub-query, and whether it is after a tuple or before."""
         if not self.at("WITHIN"):
@@ -210,6 +222,23 @@ class CqlParser(TokenCursor):
         first = self._curr
         limited = super()._parse_limit(this, top, skip_limit_token)
         return limited if limited is this else self._mark_extent(first, limited)
+
+    def _parse_fetch(self) -> exp.Expr | None:
+        """``FETCH FIRST 3 ROWS ONLY``, which is LIMIT 3."""
+        first = self._curr
+        self._advance()
+        if not self.at("FIRST", "NEXT"):
+            self.fail("FIRST after FETCH", remedy="write LIMIT and the number of rows")
+        self._advance()
+        count = self._parse_number() or exp.Literal.number(1)
+        if not self.at("ROW", "ROWS"):
+            self.fail("a number and ROWS ONLY", remedy="write LIMIT and the number of rows")
+        self._advance()
+        if not self.at("ONLY"):
+            ties = "write RANK() OVER (ORDER BY x) <= n after QUALIFY for rows that tie"
+            self.fail("ONLY after ROWS", remedy=ties if self.at("WITH") else "")
+        self._advance()
+        return self._mark_extent(first, exp.Limit(expression=count))
 
     def _parse_frequent(self) -> exp.Expr | None:
         """FREQUENT k stands where TOP k does."""

@@ -81,7 +81,8 @@ def _select(node: exp.Select, sql: str, span: Span) -> Select:
             _refuse(CLAUSE_NAMES.get(key, key.strip("_").upper()), place, sql)
     group, order = node.args.get("group"), node.args.get("order")
     where, having = node.args.get("where"), node.args.get("having")
-    if group and (other := [k for k, v in group.args.items() if v and k != "expressions"]):
+    known = ("expressions", "all")
+    if group and (other := [k for k, v in group.args.items() if v and k not in known]):
         _refuse(f"GROUP BY {other[0].upper()}", span_of(group, sql, span), sql)
     distinct = node.args.get("distinct")
     if distinct and distinct.args.get("on"):
@@ -91,7 +92,7 @@ def _select(node: exp.Select, sql: str, span: Span) -> Select:
         items=tuple(_item(e, sql, span) for e in node.expressions),
         tables=_tables(node, sql, span),
         where=where.this if where else None,
-        group_by=tuple(group.expressions) if group else (),
+        group_by=_groups(group),
         having=having.this if having else None,
         distinct=distinct is not None,
         order_by=tuple(order_item(e, sql, span) for e in order.expressions) if order else (),
@@ -101,6 +102,15 @@ def _select(node: exp.Select, sql: str, span: Span) -> Select:
     )
     ranked = take_ranking(select, qualify.this if qualify else None, sql)
     return bound_inner_ranking(ranked)
+
+
+def _groups(group: exp.Group | None) -> tuple[exp.Expr, ...]:
+    """What GROUP BY names; of GROUP BY ALL a node that the binder replaces by the items."""
+    if group is None or not group.args.get("all"):
+        return tuple(group.expressions) if group is not None else ()
+    everything = exp.All()
+    everything.meta.update(group.meta)
+    return (everything,)
 
 
 def _item(node: exp.Expr, sql: str, default: Span) -> Item:
@@ -172,7 +182,6 @@ def _limit(node: exp.Expr | None, sql: str, default: Span) -> Limit | None:
 
 def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
     remedies = {
-        "GROUP BY ALL": "name the columns, or count them: GROUP BY 1, 2",
         "GROUP BY ROLLUP": "write a SELECT for each set of columns, with UNION ALL between them",
         **dict.fromkeys(("SEMI JOIN", "LEFT SEMI JOIN"), "write WHERE EXISTS (SELECT * FROM ...)"),
         **dict.fromkeys(("ANTI JOIN", "LEFT ANTI JOIN"), "write WHERE NOT EXISTS (SELECT ...)"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sqlglot import expressions as exp
 
+from windrow.core.errors import BindError
 from windrow.cql.syntax_tree import Select
 from windrow.plan.binder.query_flags import add_flags
 from windrow.plan.binder.scalar_queries import Grouped, add_values, outermost
@@ -34,9 +35,7 @@ def add_sub_queries(
     """The plan with columns for the sub-queries, and the block that reads these."""
     nodes = expressions_of(select)
     parts = (part for node in nodes for part in outermost(node))
-    grouped = bool(select.group_by) or any(
-        isinstance(part, exp.Anonymous) and part.name.lower() in AGGREGATES for part in parts
-    )
+    grouped = bool(select.group_by) or any(map(_is_aggregate, parts))
     columns: list[Grouped] = [None] * len(nodes)
     if grouped:
         shared, keys = _grouped_columns(select, scope, context), _grouped_items(select, scope)
@@ -52,6 +51,28 @@ def add_sub_queries(
         having=changed[count] if having else None,
         order_by=tuple(replace(o, expression=e) for o, e in order),
     )  # fmt: skip
+
+
+def name_groups(select: Select) -> Select:
+    """The block with GROUP BY ALL as the numbers of the items that have no aggregate in them."""
+    if not any(isinstance(node, exp.All) for node in select.group_by):
+        return select
+    [everything] = select.group_by
+    groups = []
+    for number, item in enumerate(select.items, 1):
+        if item.expression.is_star:
+            raise BindError(
+                "GROUP BY ALL groups by the items of the select list, one by one", span=item.span,
+                expected="columns and expressions", found="*", remedy="name the columns",
+            )  # fmt: skip
+        if not any(map(_is_aggregate, outermost(item.expression))):
+            groups.append(exp.Literal.number(number))
+            groups[-1].meta.update(everything.meta)
+    return replace(select, group_by=tuple(groups))
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES
 
 
 def _grouped_items(select: Select, scope: Scope) -> set[int]:

@@ -176,15 +176,13 @@ def _bind_values(
 
 
 def _refuse_any_and_all(root: exp.Expr, context: Context) -> None:
-    """``= ANY (SELECT ...)`` is IN; others ask for the least or the greatest value."""
+    """``= ANY`` and ``<> ALL`` are IN and NOT IN; others ask for the least or the greatest value."""
     for part in outermost(root):
         if isinstance(part, exp.Any | exp.All) and part.find(*QUERIES) is not None:
-            words = type(part).__name__.upper()
-            same = isinstance(part, exp.Any) and isinstance(part.parent, exp.EQ)
             raise BindError(
-                f"{words} does not take a sub-query", span=span_of(part, context.source),
-                remedy="write x IN (SELECT ...)" if same
-                else "compare with (SELECT MAX(x) FROM ...) or (SELECT MIN(x) FROM ...)",
+                f"{type(part).__name__.upper()} takes a sub-query behind = ANY and <> ALL only",
+                span=span_of(part, context.source),
+                remedy="compare with (SELECT MAX(x) FROM ...) or (SELECT MIN(x) FROM ...)",
             )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from windrow.core.errors import BindError
 from windrow.cql.syntax_tree import Limit, Ranking, Select
 from windrow.plan.binder.aggregates import Grouping
 from windrow.plan.binder.asked_query import has_query
-from windrow.plan.binder.clause_queries import add_sub_queries, expressions_of
+from windrow.plan.binder.clause_queries import add_sub_queries, expressions_of, name_groups
 from windrow.plan.binder.clauses import Clauses, Order, bind_clauses
 from windrow.plan.binder.from_clause import (
     BoundTable,
@@ -73,7 +73,7 @@ def bind_select(select: Select, context: Context) -> Node:
             span=select.span, expected="FROM and a stream, relation or view", found="none",
             remedy="name the source of the columns, or write VALUES (...) for constants alone",
         )  # fmt: skip
-    select = unnest_items(select, context)
+    select = unnest_items(name_groups(select), context)
     tables = bind_tables(select.tables, context)
     joined = bind_joins(select.tables, tables, context)
     scope = replace(joined.scope, times=_times(tables, context))

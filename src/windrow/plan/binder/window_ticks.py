@@ -29,7 +29,16 @@ from windrow.plan.nodes.window_specs import (
 
 
 def in_ticks(duration: Duration, clock: Clock, what: str, least: int = 1) -> int:
-    """The duration on ``clock``; BindError if it is no whole number of ticks, or too small."""
+    """The duration on ``clock``; BindError if it is no whole number of ticks, or too small.
+
+    A number alone counts ticks; on a TIMESTAMP clock, where that is hardly meant, it is refused.
+    """
+    if duration.unit is None and clock is Clock.TIMESTAMP and duration.amount:
+        raise BindError(
+            span=duration.span, expected=f"a unit of time for {what}",
+            found=f"{duration.amount} alone, which is microseconds on a TIMESTAMP clock",
+            remedy=f"write for example {what} {duration.amount} SECONDS, or MICROSECONDS",
+        )  # fmt: skip
     if duration.unit is None:
         whole = int(duration.amount)
         count = whole if whole == duration.amount else None
