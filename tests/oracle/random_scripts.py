@@ -283,11 +283,8 @@ class _Writer:
         return both(f"SELECT {items} FROM ({{0}}) AS o WHERE {where}", outer.width, outer, inner)
 
     def flagged(self, depth: int) -> Query:
-        """EXISTS and IN in the select list, in HAVING, in aggregates, inside of conditions.
-
-        Each of them has its input twice, so it is not deep.
-        """
-        outer, inner = self.query(min(depth - 1, 1)), self.base()
+        """EXISTS and IN in the select list, in HAVING, in aggregates, inside of conditions."""
+        outer, inner = self.query(depth - 1), self.query(self.number(min(depth - 1, 1)))
         o = self.one_of(*outer.columns("o"))
         one, other = self.asked(outer, inner), self.asked(outer, inner)
         plain = self.condition(outer.columns("o"))

@@ -176,7 +176,7 @@ def _bind_values(
 
 
 def _refuse_any_and_all(root: exp.Expr, context: Context) -> None:
-    """``= ANY`` and ``<> ALL`` are IN and NOT IN; others ask for the least or the greatest value."""
+    """``= ANY`` and ``<> ALL`` are IN and NOT IN; others ask for the least or greatest value."""
     for part in outermost(root):
         if isinstance(part, exp.Any | exp.All) and part.find(*QUERIES) is not None:
             raise BindError(
