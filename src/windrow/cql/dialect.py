@@ -148,9 +148,9 @@ class CqlParser(TokenCursor):
             self._parse_within(found)
         return found
 
-    def _parse_equality(self) -> exp.Expr | None:
+    def _parse_equality(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         first = self._curr
-        found = super()._parse_equality()
+        found = super()._parse_equality(*args, **kwargs)
         asked = in_query(found)
         if asked is None:
             return found

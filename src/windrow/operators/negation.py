@@ -155,7 +155,7 @@ class Unmatched:
                 self._walk(at[is_null], flips.never(), total.at, bool(total.was_open[0]), now),
             ]
         else:
-            shown = [flips] if self.flagged is None else [flips, flips.inverted()]
+            shown = [flips] if self.flagged is None else [flips, flips.opposite()]
             parts = [self._walk(at, periods, NONE, True, now) for periods in shown]
         return tuples_of(self.left.buffer, parts, self.flagged)
 

@@ -5,7 +5,7 @@ are sorted by value and time, so that only the net change of an instant counts; 
 that can be affected walks through the periods of its value, and is in the answer where its own
 life and the open periods meet. What merely expires by itself is not announced.
 
-Tuples may be shown in closed periods too, which are the open ones inverted. Then a last column says
+Tuples may be shown in closed periods too, which are the opposite. Then a last column says
 of each whether it is closed, and where its value opens or closes it is withdrawn and comes again.
 """
 
@@ -107,7 +107,7 @@ class Flips:
         none = np.zeros(len(self.was_open), np.int64)
         return Flips(np.ones(len(none), np.bool_), none, none, NONE, self.values)
 
-    def inverted(self) -> Flips:
+    def opposite(self) -> Flips:
         """As if values were open where they are closed."""
         return replace(self, was_open=~self.was_open)
 

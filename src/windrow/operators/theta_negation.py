@@ -102,7 +102,7 @@ class UnmatchedTheta:
         flips = count_and_flip(counts, np.searchsorted(affected, position), time, sign)
         self.matches.view[affected - self.matches.base] = counts
         interval, life = (self.now, now), self.left.buffer.life
-        shown = [flips] if self.flagged is None else [flips, flips.inverted()]
+        shown = [flips] if self.flagged is None else [flips, flips.opposite()]
         parts = [changes_of(affected, places, life, interval, periods) for periods in shown]
         return tuples_of(self.left.buffer, parts, self.flagged)
 
