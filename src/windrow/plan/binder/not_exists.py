@@ -2,8 +2,8 @@
 OR, AND and NOT.
 
 EXISTS and IN are semi-joins: the join with the different keys of the sub-query, of which a tuple
-meets at most one, so it stays as often as it is there. Under another condition than equality, what
-exists is the input EXCEPT what does not.
+meets at most one, so it stays as often as it is there. Under another condition than equality, they
+are the tuples with a flag of whether a row matches, and of these those that have it.
 
 A condition keeps the tuples for which it is true. NOT is taken to the leaves by De Morgan's rules,
 which hold in three truth values too. Of a stream without a window ``A OR B`` keeps the tuples of A,
@@ -53,14 +53,18 @@ from windrow.plan.functions import AGGREGATES
 from windrow.plan.nodes import (
     DuplicateElimination,
     Join,
+    MatchFlag,
     Negation,
     NegationForm,
     Node,
     Selection,
     Union,
 )
-from windrow.plan.nodes.joins import difference_of, join_of, side_of
+from windrow.plan.nodes.joins import join_of, side_of
 from windrow.plan.nodes.relational import cast_to, columns_of_row, is_null_column, project
+
+MATCHED = "(matched)"
+"""The column that says of a tuple whether a row matches."""
 
 
 @dataclass(frozen=True)
@@ -242,10 +246,12 @@ def _match(
         conditions = [c for c in conditions if c not in outer]
     join = join_of(left, right, conditions)
     keys = join.left_keys, join.right_keys
-    if form is not None or join.residual is not None:
-        how = form or NegationForm.NOT_EXISTS
-        alone = Negation(left, right, *keys, how, join.residual, span=span)
-        return alone if form is not None else difference_of(left, alone, span)
+    if form is not None:
+        return Negation(left, right, *keys, form, join.residual, span=span)
+    if join.residual is not None:
+        flagged = MatchFlag(left, right, *keys, join.residual, MATCHED, span=span)
+        chosen = Selection(flagged, Column(width, MATCHED, Type.BOOLEAN), span=span)
+        return project(chosen, columns_of_row(left.schema), span)
     named = tuple(
         Named(key.name, key, right.schema[key.index].qualifier)
         if isinstance(key, Column)
