@@ -82,6 +82,8 @@ def test_a_grouping_is_drawn_with_its_aggregates() -> None:
         ("SELECT k FROM s WHERE a > (SELECT AVG(c) FROM t)", "Join s.a > avg_c"),
         ("SELECT k FROM s WHERE k IN (SELECT k FROM t)", "Join s.k = t.k"),
         ("SELECT k FROM s EXCEPT ALL SELECT k FROM t", "Negation EXCEPT"),
+        ("SELECT EXISTS (SELECT * FROM t WHERE t.k = s.k) AS e FROM s",
+         "MatchFlag (sub-query 1): s.k = t.k"),
         ("SELECT k FROM s WHERE NOT EXISTS (SELECT * FROM t WHERE t.k = s.k)",
          "Negation NOT EXISTS s.k = t.k"),
         ("Rstream(SELECT k FROM s [RANGE 5]) EVERY 60", "ToStream RSTREAM every 1 MINUTE"),
