@@ -32,6 +32,18 @@ def test_a_join_is_as_large_as_in_section_5_3_1() -> None:
     assert flow(JOIN, known).size == pytest.approx(200)
 
 
+def test_a_flag_leaves_all_tuples_and_changes_where_a_negation_withdraws() -> None:
+    known = StreamStatistics(rates={"s": 10, "t": 0.1}, distinct={"s.k": 50, "t.k": 50})
+    asked = "EXISTS (SELECT * FROM t [RANGE 100] WHERE t.k = s.k)"
+    left = flow("SELECT k FROM s [RANGE 10]", known)
+    alone = flow(f"SELECT k FROM s [RANGE 10] WHERE NOT {asked}", known)
+    flagged = flow(f"SELECT k, {asked} AS there FROM s [RANGE 10]", known)
+    assert flagged.size == left.size > alone.size
+    assert flagged.negatives == pytest.approx(2 * alone.negatives)
+    assert flagged.inserts == pytest.approx(left.inserts + flagged.negatives)
+    assert len(flagged.distinct) == 2
+
+
 def test_known_selectivities_are_used() -> None:
     known = StreamStatistics(rates={"s": 10}, selectivities={"s.a > 3": 0.5})
     assert flow("SELECT k FROM s [RANGE 10] WHERE a > 3", known).size == 50
