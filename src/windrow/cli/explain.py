@@ -62,6 +62,7 @@ def explain(
 def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Compiled, Share]:
     """The script as it would resume from a checkpoint, and what says what its queries share then:
     new ones join those that are there."""
+    from windrow.spark.checkpoint.late_groups import beside_at_rest  # noqa: PLC0415 - loads Arrow
     from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
         read_statistics,
     )
@@ -70,8 +71,9 @@ def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Com
 
     def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
         schedule = keep_schedule(place, None)
+        beside = beside_at_rest(queries, place)
         try:
-            groups = groups_of(queries, place, strategy, schedule, joining=True)
+            groups = groups_of(queries, place, strategy, schedule, joining=True, beside=beside)
         except StateError as error:  # a run would be refused; its plans can be looked at
             print_warning(WindrowWarning(str(error)))
             return groups_among(queries, strategy)

@@ -37,12 +37,12 @@ from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
 from windrow.spark.checkpoint.pipeline_directory import Joined
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
-from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.checkpoint.query_groups import Group, GroupFilling
 from windrow.spark.run.inbox_deliveries import Delivery
 from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
 from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
-from windrow.spark.source.fill_task import FillTask
+from windrow.spark.source.fill_task import FillTask, as_sent
 from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
@@ -96,6 +96,11 @@ class SparkJob:
         return 1 if self._group is None else len(self._group.seats)
 
     @property
+    def filling(self) -> GroupFilling | None:
+        """What it begins with, if it is a group that begins with what a query keeps alone."""
+        return None if self._group is None else self._group.filling
+
+    @property
     def name(self) -> str:
         """The job's directory in the checkpoint, by which pipelines know it."""
         return self.home.directory.name
@@ -141,7 +146,11 @@ class SparkJob:
         if joined is None:
             return None
         edges = tuple(
-            (stage.number, edge, tuple(str(fills / name) for name in joined.files[edge.name]))
+            (
+                stage.number,
+                as_sent(edge) if joined.summarised else edge,
+                tuple(str(fills / name) for name in joined.files[edge.name]),
+            )
             for stage in self.stages
             for edge in stage.inputs
             if edge.name in joined.files
