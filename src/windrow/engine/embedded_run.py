@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ from windrow.subscriptions.script_subscriptions import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions
 
 
+Mark = tuple[Job, Pipeline, bool]
+"""A job, its operators, and whether queries have joined for which there are none yet."""
+
+
 class EmbeddedRun:
     """See the module. Rows come from each input in order of time and wait until all inputs have
     come that far.
@@ -59,7 +64,8 @@ class EmbeddedRun:
     ) -> None:
         self.job, archive = job, job.archive
         strategy = strategy if archive is None else strategy_for(archive, strategy)
-        self.pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        self._pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        self._outgrown, self._growing = False, Lock()
         self._waiting = {
             name.lower(): WaitingRows(arrow_schema(leaf.columns))
             for name, leaf in job.leaves.items()
@@ -96,9 +102,33 @@ class EmbeddedRun:
         return self.job.inputs
 
     @property
+    def pipeline(self) -> Pipeline:
+        """Its operators. Those that answer queries which have joined are made when they are needed,
+        once for however many have: to build them takes as long as there are members."""
+        if self._outgrown:
+            with self._growing:
+                if self._outgrown:
+                    self._pipeline, self._outgrown = self._with_all_members(), False
+        return self._pipeline
+
+    def _with_all_members(self) -> Pipeline:
+        group, before = self.job.synopses, self._pipeline
+        assert group is not None
+        pipeline = Pipeline(self.job.plan, changes=True)
+        if any(isinstance(operator, SharedAggregation) for operator in before.operators):
+            pipeline.go_on_from(before)
+        else:
+            go_on_from_single(group, pipeline, before)
+        return pipeline
+
+    @property
     def now(self) -> int | None:
         """The last instant that is part of the answer."""
-        return None if self.pipeline.now == BEGINNING else self.pipeline.now
+        return None if self._closed == BEGINNING else self._closed
+
+    @property
+    def _closed(self) -> int:
+        return self._pipeline.now
 
     def rows_out(self, number: int | None = None) -> int:
         """The changes of a member, or of all, so far; of an archive, the rows that are in."""
@@ -110,7 +140,7 @@ class EmbeddedRun:
 
         Updates of a relation happen at the next instant then (see ``windrow.engine.idling``).
         """
-        closed = self.pipeline.now
+        closed = self._closed
         if len(delta) and delta.ts[0] <= closed:
             if stream in self._relations:
                 delta = net(replace(delta, ts=np.maximum(delta.ts, closed + 1)))
@@ -122,9 +152,9 @@ class EmbeddedRun:
 
     def follow(self, now: int) -> None:
         """Bring the answers to ``now``, and deliver what changes."""
-        if self._begins is not None and now > self.pipeline.now:
+        if self._begins is not None and now > self._closed:
             self._begin(now, self._begins)
-        if now > self.pipeline.now:
+        if now > self._closed:
             self.delivery.take(self._process(now), now)
 
     def note_pace(self, seconds: float) -> None:
@@ -165,32 +195,32 @@ class EmbeddedRun:
     def joined_after(self) -> int:
         """The instant after which a query answers that joins it when there were tuples: the last
         one that is closed, or of which it has missed some itself."""
-        return max(self.pipeline.now, *self.since.values(), BEGINNING)
+        return max(self._closed, *self.since.values(), BEGINNING)
 
     def join(self, job: Job) -> None:
-        """Go on with queries more or fewer, which read the synopses that are there; with the first
-        that is more a query that was alone becomes a group."""
-        pipeline = Pipeline(job.plan, changes=True)
-        if self.job.synopses is None:
-            assert job.synopses is not None
-            go_on_from_single(job.synopses, pipeline, self.pipeline)
-        else:
-            pipeline.go_on_from(self.pipeline)
+        """Go on with queries more, which read the synopses that are there; with the first that is
+        more a query that was alone becomes a group."""
         self._changes.follow(job)
-        self.job, self.pipeline, self._live = job, pipeline, None
+        self.job, self._outgrown, self._live = job, True, None
 
-    def go_back(self, job: Job, pipeline: Pipeline) -> None:
+    def mark(self) -> Mark:
+        """What it is now, before others join it."""
+        return self.job, self._pipeline, self._outgrown
+
+    def go_back(self, mark: Mark) -> None:
         """Be what it was before others joined it."""
+        job, self._pipeline, self._outgrown = mark
         for number in self.job.members.keys() - job.members.keys():
             self._changes.drop(number)
         self._changes.follow(job)
-        self.job, self.pipeline, self._live = job, pipeline, None
+        self.job, self._live = job, None
 
     def leave(self, numbers: Collection[int]) -> None:
         """Go on without some members; what others read stays."""
         delivery = self._changes
         names = {self.job.members[number].name for number in numbers}
         if self.job.synopses is not None:
+            self._pipeline = self.pipeline  # the first may go, from which a group begins
             self.join(job_of_synopses(schedule_again(without_queries(self.job.synopses, names))))
         else:
             members = {n: m for n, m in self.job.members.items() if n not in numbers}

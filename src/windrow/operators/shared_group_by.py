@@ -36,11 +36,11 @@ from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.replaced_rows import FormRows
-from windrow.operators.aggregates.shared_reads import Executions, Probe, TouchedRows
+from windrow.operators.aggregates.shared_reads import Executions, Form, Probe, Source, TouchedRows
 from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below
 from windrow.operators.row_selections import RowSelections
-from windrow.operators.state.predicate_store import COUNTERS
+from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
 from windrow.operators.state.store_arrangement import Arrangement, Together
 from windrow.operators.state.touched_groups import Touched
 from windrow.plan.expressions import Expression
@@ -85,19 +85,39 @@ class SharedAggregation:
         self._several = np.array([len(p.predicates) > 1 for p in probes], np.bool_)
         self._nothing = Delta.empty(schema)
         self._arrange = arrange
-        self._set_arrangement(arrange(()))
+        self._arranged: Arrangement | None = None
+
+    @property
+    def arranged(self) -> Arrangement:
+        """What is read of which stores; made when it is first needed, since an operator that goes
+        on where another was takes over which predicates share a store there."""
+        if self._arranged is None:
+            self._set_arrangement(self._arrange(()))
+        assert self._arranged is not None
+        return self._arranged
+
+    def _set_arrangement(self, arranged: Arrangement) -> None:
+        self._arranged = arranged
+        self._readers = arranged.readers(self.probes)
         self._fresh = {
             (probe, since)
-            for form in self.forms
+            for form in arranged.forms
             for probe, since in zip(form.probes, form.since, strict=True)
             if since != BEGINNING
         }
         self._several[[probe for probe, _ in self._fresh]] = True
 
-    def _set_arrangement(self, arranged: Arrangement) -> None:
-        self.arranged, self.stores = arranged, arranged.stores
-        self.sources, self.forms = arranged.sources, arranged.forms
-        self._readers = arranged.readers(self.probes)
+    @property
+    def stores(self) -> tuple[PredicateStore, ...]:
+        return self.arranged.stores
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return self.arranged.sources
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return self.arranged.forms
 
     def set_apart(self, predicate: int) -> None:
         """Give a predicate a store of its own, the first one; nothing has come yet."""
