@@ -44,7 +44,6 @@ from windrow.streams.waiting_rows import WaitingRows
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions
 
-
 Mark = tuple[Job, Pipeline, bool]
 """A job, its operators, and whether queries have joined for which there are none yet."""
 

@@ -313,8 +313,8 @@ def _shrink(synopsis: Synopsis, readers: Sequence[Member]) -> Synopsis:
 
 
 def _with_cheapest_kinds(plan: SharingPlan, changed: Collection[int] | None = None) -> SharingPlan:
-    """Each synopsis, or those that have ``changed``, as the kind that suits its readers; one kind is
-    made from the other at once."""
+    """Each synopsis, or those that have ``changed``, as the kind that suits its readers; one kind
+    is made from the other at once."""
 
     def as_suits(synopsis: Synopsis) -> Synopsis:
         if changed is not None and synopsis.number not in changed:
