@@ -29,6 +29,7 @@ from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.object_store.object_path import path_of
+from windrow.operators.join_lengths import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job, job_of_synopses
@@ -173,7 +174,7 @@ class EmbeddedRun:
             synopses, members = self.job.synopses, self.job.members
             found = None if synopses is None else family_of_group(synopses)
             if synopses is None and len(members) == 1 and self.job.archive is None:
-                found = family_of(members[0].query)
+                found = family_of(next(iter(members.values())).query)
             self._family = self.job, found
         return self._family[1]
 
@@ -224,7 +225,8 @@ class EmbeddedRun:
         else:
             members = {n: m for n, m in self.job.members.items() if n not in numbers}
             self.job = replace(self.job, members=members)
-            (routing,) = (o for o in self.pipeline.operators if isinstance(o, Routing))
+            kinds = (Routing, JoinLengthsAggregation)
+            (routing,) = (o for o in self.pipeline.operators if isinstance(o, kinds))
             for number in numbers:
                 routing.drop(number)
         for number in numbers:
