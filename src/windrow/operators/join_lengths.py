@@ -93,7 +93,7 @@ class JoinLengthsAggregation:
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         assert (delta.sign > 0).all(), "results of joins of windows end by expiring"
-        came, parts, at = np.unique(delta.ts).tolist(), [Delta.empty(self.schema)], 0
+        came, parts, at = _distinct(delta.ts), [Delta.empty(self.schema)], 0
         while True:
             due = [came[at]] if at < len(came) else []
             if self._number is not None and self._number - self._last < self.b:
@@ -130,9 +130,10 @@ class JoinLengthsAggregation:
         self, synopsis: JoinSynopsis[Any], codes: Int64s, values: Int64s, older: Int64s
     ) -> ClosedJoin[Any]:
         f, cells = synopsis.synopsis.f, dict[Cell, Any]()
-        for oldest in np.unique(older).tolist():
-            rows = older == oldest
-            cells[Cell(oldest, BOTH, 0)] = f.summarise(codes[rows], values[rows])
+        first = int(older.min()) if len(older) else 0
+        for oldest in np.flatnonzero(np.bincount(older - first)).tolist():
+            rows = older == oldest + first
+            cells[Cell(oldest + first, BOTH, 0)] = f.summarise(codes[rows], values[rows])
         assert self._number is not None
         return ClosedJoin(self._number, cells)
 
@@ -169,19 +170,24 @@ class JoinLengthsAggregation:
     def _changes(self, instant: int) -> Delta:
         """Old rows out, new rows in, where they differ from what was told last."""
         gone, come = [], []
+        places = np.full(len(self.groups) + 1, -1, np.int64)
         for number, new in self._answers().items():
             old, self._told[number] = self._told[number], new
-            _, before, after = np.intersect1d(old.codes, new.codes, return_indices=True)
+            places[old.codes] = np.arange(len(old.codes))
+            before = places[new.codes]
+            places[old.codes] = -1
+            both = np.flatnonzero(before >= 0)
             columns = [
                 pa.concat_arrays(pair) for pair in zip(old.columns, new.columns, strict=True)
             ]
-            same = np.zeros(len(before), np.bool_)
-            if len(before):
-                same = ~differ(columns, before, after + len(old.codes))
-            for rows, answer, kept in ((gone, old, before[same]), (come, new, after[same])):
-                left = np.setdiff1d(np.arange(len(answer.codes)), kept)
-                if len(left):
-                    rows.append(self._rows(number, answer, left))
+            same = (
+                both[~differ(columns, before[both], both + len(old.codes))] if len(both) else both
+            )
+            for rows, answer, kept in ((gone, old, before[same]), (come, new, same)):
+                left = np.ones(len(answer.codes), np.bool_)
+                left[kept] = False
+                if left.any():
+                    rows.append(self._rows(number, answer, np.flatnonzero(left)))
         ends = [Delta.withdrawals(_at(instant, batch), batch) for batch in gone]
         begins = [Delta.insertions(_at(instant, batch), batch) for batch in come]
         return concat([*ends, *begins], self.schema)
@@ -237,6 +243,14 @@ class JoinLengthsAggregation:
         for number, synopsis in enumerate(self._synopses.values()):
             synopsis.load(below(str(number), segments), meta[str(number)])
         self._told = self._answers()
+
+
+def _distinct(ts: Int64s) -> list[int]:
+    """Each of some instants, which are in order, once."""
+    new = np.ones(len(ts), np.bool_)
+    new[1:] = ts[1:] != ts[:-1]
+    found: list[int] = ts[new].tolist()
+    return found
 
 
 def _at(instant: int, batch: pa.RecordBatch) -> Int64s:

@@ -182,6 +182,26 @@ def test_a_query_that_goes_leaves_the_others_what_they_had():
                     assert handle.changes().to_pylist() == whole[number]
 
 
+def test_windows_of_wall_clock_times_are_shared_too():
+    stream = "CREATE STREAM {} (at TIMESTAMP, k INT);"
+    text = (
+        "CREATE QUERY q{0} AS SELECT a.k, COUNT(*) AS n FROM a [RANGE {0} SECONDS SLIDE 10 SECONDS]"
+    )
+    text += ", b [RANGE {0} SECONDS SLIDE 10 SECONDS] WHERE a.k = b.k GROUP BY a.k;"
+    times = {"at": [f"2026-03-01 09:00:{t:02d}" for t in range(0, 60, 3)], "k": [0, 1] * 10}
+    found = []
+    for lengths in ((20, 40), (20,), (40,)):
+        with windrow.connect() as db:
+            script = stream.format("a") + stream.format("b")
+            handles = db.execute(script + "".join(map(text.format, lengths)))
+            db.push("a", times)
+            db.push("b", times)
+            db.advance(to="2026-03-01 09:03:00")
+            found.append([h.changes().to_pylist() for h in handles])
+    assert found[0] == [*found[1], *found[2]]
+    assert len(found[0][0]) > 10
+
+
 def test_explain_says_which_join_is_shared_and_by_which_rules():
     with windrow.connect() as db:
         db.execute(STREAMS + "".join(
