@@ -33,7 +33,7 @@ from windrow.plan.nodes import (
     Window,
     walk,
 )
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import map_inputs, without_spans
 from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.nodes.window_specs import RangeWindow
 from windrow.plan.sharing.shared_synopses import may_fail
@@ -67,7 +67,7 @@ class SharedJoin:
     def title(self) -> str:
         """What the queries are called together."""
         first, *others = self.queries
-        return f"{first.name} and {len(others):,} more"
+        return f"{first.name} and {len(others):,} more" if others else first.name
 
     @cached_property
     def groups(self) -> JoinLengths:
@@ -115,6 +115,24 @@ def shared_joins(
         for family in families.values()
         if len(family) >= fewest and _shares_one_scan(family)
     )
+
+
+def family_and_length(query: QueryDeclaration) -> tuple[str, int] | None:
+    """What queries have in common that share a join, as a text, and how long its windows are."""
+    found = _candidate(query)
+    if found is None:
+        return None
+    return f"{query.clock} {_with_length(without_spans(query.plan), 0)!r}", found.length
+
+
+def join_for_lengths(
+    queries: Sequence[QueryDeclaration], longest: int, lengths: tuple[int, ...]
+) -> SharedJoin:
+    """The group of queries of one family over a join of the ``longest`` windows; ``lengths`` are by
+    number, 0 of those that have gone."""
+    first = _candidate(queries[0])
+    assert first is not None
+    return SharedJoin(_plan_of(first, longest, lengths), tuple(queries))
 
 
 def _shares_one_scan(family: Sequence[_Candidate]) -> bool:

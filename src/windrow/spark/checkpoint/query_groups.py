@@ -21,9 +21,8 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Protocol
 
-from windrow.core.errors import StateError
 from windrow.core.file_formats import FORMATS
 from windrow.core.time import BEGINNING
 from windrow.object_store.object_path import path_of
@@ -36,6 +35,7 @@ from windrow.plan.sharing.group_schedule import (
     schedule_again,
     with_schedule,
 )
+from windrow.plan.sharing.shared_joins import SharedJoin, shared_joins
 from windrow.plan.sharing.shared_selection import (
     SharedSelection,
     shared_selections,
@@ -50,6 +50,8 @@ from windrow.plan.sharing.shared_synopses import (
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.group_refusals import refuse_changed, refuse_gone
+from windrow.spark.checkpoint.join_groups import digest_of_join, is_of_join, seated_join
 from windrow.spark.checkpoint.pipeline_directory import (
     Joined,
     PipelineHome,
@@ -93,7 +95,7 @@ class GroupFilling(Protocol):
 class Group:
     """Queries that run as one; ``declaration`` is that of their common plan."""
 
-    shared: SharedSelection | SharedSynopses
+    shared: SharedSelection | SharedSynopses | SharedJoin
     declaration: QueryDeclaration
     members: Mapping[int, QueryDeclaration]
     seats: Seats
@@ -153,6 +155,9 @@ def groups_of(
         if present and (path.parent / SYNOPSES).exists():
             kept = {of for name, of in seats if not name and of in asked}
             found.append(_seated_over_synopses(present, seats, path.parent, schedule, kept))
+        elif present and is_of_join(seats):
+            join, members = seated_join(present, seats, path.parent)
+            found.append(_group_of_join(join, members, seats, path.parent))
         elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
@@ -170,6 +175,11 @@ def groups_of(
         declaration = QueryDeclaration(group.title, group.root, group.queries[0].clock)
         found.append(Group(group, declaration, dict(enumerate(group.queries)), seats, place))
         free = [query for query in free if query.name not in group.names]
+    for join in shared_joins(free) if strategy is Strategy.UPA else ():
+        seats = [(query.name, digest_of_join(query)) for query in join.queries]
+        members, place = dict(enumerate(join.queries)), directory / f"{PREFIX}{seats[0][0]}"
+        found.append(_group_of_join(join, members, seats, place))
+        free = [query for query in free if query.name not in join.names]
     for selection in shared_selections(free):
         asked = selection.routed_node.asked
         seats = [(q.name, _digest(a)) for q, a in zip(selection.queries, asked, strict=True)]
@@ -190,7 +200,9 @@ def _together(present: Sequence[QueryDeclaration], path: Path) -> SharedSelectio
     selections = shared_selections(present, fewest=1)
     if len(selections) != 1 or len(selections[0].queries) < len(present):
         together = {q.name for q in selections[0].queries} if selections else set()
-        _refuse(next((q.name for q in present if q.name not in together), present[0].name), path)
+        refuse_changed(
+            next((q.name for q in present if q.name not in together), present[0].name), path
+        )
     return selections[0]
 
 
@@ -206,7 +218,7 @@ def _seated_over_synopses(
     groups = shared_synopses(present, fewest=1)
     if len(groups) != 1 or len(groups[0].queries) < len(present):
         together = groups[0].names if groups else frozenset()
-        _refuse(
+        refuse_changed(
             next((q.name for q in present if q.name not in together), present[0].name), directory
         )
     (now,) = groups
@@ -226,9 +238,9 @@ def _seated_over_synopses(
     planned = replace(planned, members=planned.members[: len(seats)])
     for n, query in enumerate(now.queries):
         if planned.members[numbers[query.name]] is None:
-            _refuse_gone(query.name, directory)
+            refuse_gone(query.name, directory)
         if seats[numbers[query.name]][1] != digest_of_member(now, n):
-            _refuse(query.name, directory)
+            refuse_changed(query.name, directory)
     plan = saved_group.without_others(planned, members, sharing, places)
     shared = replace(now, plan=plan, sharing=sharing, places=places)
     shared = with_schedule(shared, schedule, [name for name, _ in seats])
@@ -356,11 +368,18 @@ def _seated(selection: SharedSelection, seats: Seats, directory: Path) -> Group:
     for query, wanted in zip(selection.queries, selection.routed_node.asked, strict=True):
         number = numbers[query.name]
         if seats[number][1] != _digest(wanted):
-            _refuse(query.name, directory)
+            refuse_changed(query.name, directory)
         members[number], asked[number] = query, wanted
     plan = with_conditions(selection.plan, tuple(asked))
     declaration = QueryDeclaration(selection.title, plan, selection.queries[0].clock)
     return Group(selection, declaration, members, seats, directory)
+
+
+def _group_of_join(
+    join: SharedJoin, members: Mapping[int, QueryDeclaration], seats: Seats, directory: Path
+) -> Group:
+    declaration = QueryDeclaration(join.title, join.plan, join.queries[0].clock)
+    return Group(join, declaration, members, seats, directory)
 
 
 def _digest(asked: tuple[Asked, ...]) -> str:
@@ -373,24 +392,4 @@ def _read(path: Path) -> Seats:
         "the checkpoint",
         lambda seats: [(str(name), str(digest)) for name, digest in seats],
         remedy="restore it, or choose a new directory with --checkpoint",
-    )
-
-
-def _refuse_gone(name: str, path: Path) -> NoReturn:
-    raise StateError(
-        f"query {name} had left its group when others joined that",
-        where=str(path),
-        expected="a query that is still there, or a new one",
-        found="one whose synopses are gone",
-        remedy="give the query another name and another directory of results",
-    )
-
-
-def _refuse(name: str, path: Path) -> NoReturn:
-    raise StateError(
-        f"the checkpoint of query {name} does not belong to this script",
-        where=str(path),
-        expected="the query and streams that it was made with",
-        found="a query that has changed since",
-        remedy="give the changed query another name, or choose a new directory with --checkpoint",
     )

@@ -30,6 +30,7 @@ from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.sharing.saved_group import without_members
+from windrow.plan.sharing.shared_joins import SharedJoin
 from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
@@ -211,7 +212,8 @@ def job_of_group(group: Group) -> Job:
     shared = group.shared
     synopses = shared if isinstance(shared, SharedSynopses) else None
     selection = shared if isinstance(shared, SharedSelection) else None
-    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
+    join = shared if isinstance(shared, SharedJoin) else None
+    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses, join)
 
 
 def refuse_replacing(queries: Iterable[QueryDeclaration], leaving: Collection[str]) -> None:
