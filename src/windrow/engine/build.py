@@ -25,7 +25,7 @@ from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
-from windrow.operators.join_lengths import JoinLengthsAggregation
+from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched

@@ -29,7 +29,7 @@ from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.object_store.object_path import path_of
-from windrow.operators.join_lengths import JoinLengthsAggregation
+from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job, job_of_synopses

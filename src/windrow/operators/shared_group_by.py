@@ -88,7 +88,7 @@ class SharedAggregation:
         self._arranged: Arrangement | None = None
 
     @property
-    def arranged(self) -> Arrangement:
+    def arrangement(self) -> Arrangement:
         """What is read of which stores; made when it is first needed, since an operator that goes
         on where another was takes over which predicates share a store there."""
         if self._arranged is None:
@@ -109,15 +109,15 @@ class SharedAggregation:
 
     @property
     def stores(self) -> tuple[PredicateStore, ...]:
-        return self.arranged.stores
+        return self.arrangement.stores
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        return self.arranged.sources
+        return self.arrangement.sources
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        return self.arranged.forms
+        return self.arrangement.forms
 
     def set_apart(self, predicate: int) -> None:
         """Give a predicate a store of its own, the first one; nothing has come yet."""
@@ -128,7 +128,7 @@ class SharedAggregation:
         self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
         if self.schedule is not None and other.schedule is not None:
             self.schedule.adopt(other.schedule)
-        arranged = self._arrange(other.arranged.together)
+        arranged = self._arrange(other.arrangement.together)
         for mine, held in zip(arranged.stores, other.stores, strict=False):
             held.serve(mine)
         stores = (*other.stores, *arranged.stores[len(other.stores) :])
@@ -140,7 +140,7 @@ class SharedAggregation:
 
     def sums(self) -> Iterator[Sum]:
         """The sums, which count what did not fit."""
-        yield from self.arranged.sums
+        yield from self.arrangement.sums
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -161,15 +161,15 @@ class SharedAggregation:
         codes = self.groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
         selected = self._selections.select(delta.rows)
-        for bundle in self.arranged.folding:
+        for bundle in self.arrangement.folding:
             parts = bundle.summarise(codes, delta.ts, values, selected, len(self.groups))
             columns = zip(*((p.last, p.store, p.group, p.table) for p in parts), strict=True)
             last, of, group, table = map(np.concatenate, columns)
             order = np.argsort(last, kind="stable")
-            self.arranged.take_in(of[order], group[order], last[order], table[order])
-        for number in np.flatnonzero(self.arranged.is_alone).tolist():
+            self.arrangement.take_in(of[order], group[order], last[order], table[order])
+        for number in np.flatnonzero(self.arrangement.is_alone).tolist():
             predicate = self.predicates[number]
-            store = self.stores[self.arranged.store_of[number]]
+            store = self.stores[self.arrangement.store_of[number]]
             if predicate is None:
                 store.fold(codes, delta.ts, values)
                 continue
@@ -184,15 +184,15 @@ class SharedAggregation:
         last = delta.rows.num_columns - len(self.long)
         behind = last - len(self.counted)
         number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
-        alone = self.arranged.is_alone[number % COUNTERS]
+        alone = self.arrangement.is_alone[number % COUNTERS]
         if not alone.all():
             rows = np.flatnonzero(~alone)
             zeros = np.zeros(len(rows), np.int64)
             wide = np.stack([*(part[rows] for part in parts), zeros], axis=1)
-            self.arranged.take_in(number[rows], codes[rows], delta.ts[rows], wide)
+            self.arrangement.take_in(number[rows], codes[rows], delta.ts[rows], wide)
         for n in np.unique(number[alone]):
             rows = np.flatnonzero(number == n)
-            store = self.stores[self.arranged.store_of[n % COUNTERS]]
+            store = self.stores[self.arrangement.store_of[n % COUNTERS]]
             if n < COUNTERS:
                 table = [part[rows] for part in parts[: store.summaries.width]]
                 long = [
@@ -245,7 +245,7 @@ class SharedAggregation:
         for probe, since in self._fresh:
             first = executions.first_after(probe, since)
             if executions.answered[probe] <= since < first <= now:
-                homes = map(self.arranged.homes.get, self.probes[probe].predicates)
+                homes = map(self.arrangement.homes.get, self.probes[probe].predicates)
                 held = [self.stores[home[0]].held_groups(home[1]) for home in homes if home]
                 groups = np.unique(np.concatenate(held))
                 yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
@@ -356,10 +356,10 @@ class SharedAggregation:
 
     def save(self) -> Saved:
         saved = Saved()
-        for numbers, store in zip(self.arranged.together, self.stores, strict=True):
+        for numbers, store in zip(self.arrangement.together, self.stores, strict=True):
             saved.add(str(numbers[0]), store.save(self.groups))
         saved.meta["now"] = self.now
-        saved.meta["together"] = [n for n in self.arranged.together if len(n) > 1]
+        saved.meta["together"] = [n for n in self.arrangement.together if len(n) > 1]
         if self.schedule is not None:
             saved.meta["schedule"] = self.schedule.save()
         return saved
@@ -374,7 +374,7 @@ class SharedAggregation:
         apart = {str(n) for numbers in together for n in numbers}
         alone = [(n,) for n in range(len(self.predicates)) if str(n) in meta.keys() - apart]
         self._set_arrangement(self._arrange((*together, *alone)))
-        for (first, *_), store in zip(self.arranged.together, self.stores, strict=True):
+        for (first, *_), store in zip(self.arrangement.together, self.stores, strict=True):
             if str(first) in meta:
                 store.load(below(str(first), segments), meta[str(first)], self.groups)
             else:  # of a query that has joined since

@@ -17,7 +17,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.join import WindowJoin
-from windrow.operators.join_lengths import JoinLengthsAggregation
+from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.plan.nodes import StreamScan, walk
 from windrow.plan.program import compile_script
 from windrow.plan.sharing.shared_joins import shared_joins

@@ -146,14 +146,14 @@ def groups_of(
     ``beside`` queries that run alone.
     """
     left = {query.name: query for query in queries}
-    asked, found = {*left}, list[Group]()
+    names, found = {*left}, list[Group]()
     for path in sorted(directory.glob(f"{PREFIX}*/{SEATS}")):
         if _was_cut_short(path.parent):
             continue
         seats = _read(path)
         present = [left.pop(name) for name, _ in seats if name in left]
         if present and (path.parent / SYNOPSES).exists():
-            kept = {of for name, of in seats if not name and of in asked}
+            kept = {of for name, of in seats if not name and of in names}
             found.append(_seated_over_synopses(present, seats, path.parent, schedule, kept))
         elif present and is_of_join(seats):
             join, members = seated_join(present, seats, path.parent)

@@ -169,7 +169,7 @@ class JoinLengthsAggregation:
 
     def _changes(self, instant: int) -> Delta:
         """Old rows out, new rows in, where they differ from what was told last."""
-        gone, come = [], []
+        gone, come = list[pa.RecordBatch](), list[pa.RecordBatch]()
         places = np.full(len(self.groups) + 1, -1, np.int64)
         for number, new in self._answers().items():
             old, self._told[number] = self._told[number], new
