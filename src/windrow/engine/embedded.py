@@ -86,10 +86,9 @@ class Embedded:
         except BaseException:
             self._outlets.restore(outlets)
             self.runs = [run for run in runs if run.failure is None]
-            for run, mark in runs.items():
-                job, *_ = mark
+            for run, (job, mark) in runs.items():
                 if len(run.job.members) > len(job.members):
-                    run.go_back(mark)
+                    run.go_back(job, mark)
                 run.put_on_clock(job.clock)
             self._leaving = {}
             raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,14 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
-from windrow.engine.group_from_single import go_on_from_single, keeps_enough
+from windrow.engine.group_from_single import keeps_enough
+from windrow.engine.growing_pipeline import GrowingPipeline, Mark
 from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.object_store.object_path import path_of
-from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.jobs import Job, job_of_synopses
@@ -44,9 +42,6 @@ from windrow.sharing.schedule import PaceMeter, QueryDelay
 from windrow.streams.waiting_rows import WaitingRows
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions
 from windrow.subscriptions.subscriptions import Subscriptions
-
-Mark = tuple[Job, Pipeline, bool]
-"""A job, its operators, and whether queries have joined for which there are none yet."""
 
 
 class EmbeddedRun:
@@ -64,8 +59,8 @@ class EmbeddedRun:
     ) -> None:
         self.job, archive = job, job.archive
         strategy = strategy if archive is None else strategy_for(archive, strategy)
-        self._pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
-        self._outgrown, self._growing = False, Lock()
+        pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        self._operators = GrowingPipeline(pipeline)
         self._waiting = {
             name.lower(): WaitingRows(arrow_schema(leaf.columns))
             for name, leaf in job.leaves.items()
@@ -103,32 +98,14 @@ class EmbeddedRun:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Its operators. Those that answer queries which have joined are made when they are needed,
-        once for however many have: to build them takes as long as there are members."""
-        if self._outgrown:
-            with self._growing:
-                if self._outgrown:
-                    self._pipeline, self._outgrown = self._with_all_members(), False
-        return self._pipeline
-
-    def _with_all_members(self) -> Pipeline:
-        group, before = self.job.synopses, self._pipeline
-        assert group is not None
-        pipeline = Pipeline(self.job.plan, changes=True)
-        if any(isinstance(operator, SharedAggregation) for operator in before.operators):
-            pipeline.go_on_from(before)
-        else:
-            go_on_from_single(group, pipeline, before)
-        return pipeline
+        """Its operators, for all members."""
+        return self._operators.pipeline
 
     @property
     def now(self) -> int | None:
         """The last instant that is part of the answer."""
-        return None if self._closed == BEGINNING else self._closed
-
-    @property
-    def _closed(self) -> int:
-        return self._pipeline.now
+        closed = self._operators.now
+        return None if closed == BEGINNING else closed
 
     def rows_out(self, number: int | None = None) -> int:
         """The changes of a member, or of all, so far; of an archive, the rows that are in."""
@@ -140,7 +117,7 @@ class EmbeddedRun:
 
         Updates of a relation happen at the next instant then (see ``windrow.engine.idling``).
         """
-        closed = self._closed
+        closed = self._operators.now
         if len(delta) and delta.ts[0] <= closed:
             if stream in self._relations:
                 delta = net(replace(delta, ts=np.maximum(delta.ts, closed + 1)))
@@ -152,9 +129,9 @@ class EmbeddedRun:
 
     def follow(self, now: int) -> None:
         """Bring the answers to ``now``, and deliver what changes."""
-        if self._begins is not None and now > self._closed:
+        if self._begins is not None and now > self._operators.now:
             self._begin(now, self._begins)
-        if now > self._closed:
+        if now > self._operators.now:
             self.delivery.take(self._process(now), now)
 
     def note_pace(self, seconds: float) -> None:
@@ -195,24 +172,25 @@ class EmbeddedRun:
     def joined_after(self) -> int:
         """The instant after which a query answers that joins it when there were tuples: the last
         one that is closed, or of which it has missed some itself."""
-        return max(self._closed, *self.since.values(), BEGINNING)
+        return max(self._operators.now, *self.since.values(), BEGINNING)
 
     def join(self, job: Job) -> None:
-        """Go on with queries more, which read the synopses that are there; with the first that is
-        more a query that was alone becomes a group."""
+        """Go on with queries more or fewer, which read the synopses that are there."""
+        assert job.synopses is not None
         self._changes.follow(job)
-        self.job, self._outgrown, self._live = job, True, None
+        self._operators.grow(job.synopses)
+        self.job, self._live = job, None
 
-    def mark(self) -> Mark:
+    def mark(self) -> tuple[Job, Mark]:
         """What it is now, before others join it."""
-        return self.job, self._pipeline, self._outgrown
+        return self.job, self._operators.mark()
 
-    def go_back(self, mark: Mark) -> None:
+    def go_back(self, job: Job, mark: Mark) -> None:
         """Be what it was before others joined it."""
-        job, self._pipeline, self._outgrown = mark
         for number in self.job.members.keys() - job.members.keys():
             self._changes.drop(number)
         self._changes.follow(job)
+        self._operators.go_back(mark)
         self.job, self._live = job, None
 
     def leave(self, numbers: Collection[int]) -> None:
@@ -220,15 +198,12 @@ class EmbeddedRun:
         delivery = self._changes
         names = {self.job.members[number].name for number in numbers}
         if self.job.synopses is not None:
-            self._pipeline = self.pipeline  # the first may go, from which a group begins
+            _ = self.pipeline  # of the first, which may go, a group is made while it is there
             self.join(job_of_synopses(schedule_again(without_queries(self.job.synopses, names))))
         else:
             members = {n: m for n, m in self.job.members.items() if n not in numbers}
             self.job = replace(self.job, members=members)
-            kinds = (Routing, JoinLengthsAggregation)
-            (routing,) = (o for o in self.pipeline.operators if isinstance(o, kinds))
-            for number in numbers:
-                routing.drop(number)
+            self.pipeline.drop_members(numbers)
         for number in numbers:
             delivery.drop(number)
 
