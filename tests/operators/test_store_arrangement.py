@@ -75,7 +75,7 @@ def test_stores_of_several_predicates_answer_as_one_for_each_and_load_what_it_sa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build_shared, "predicates_together", apart)
         own = Pipeline(node)
-    assert all(len(n) == 1 for n in operator_of(own).arrangement.together)
+        assert all(len(n) == 1 for n in operator_of(own).arrangement.together)
     loaded = Pipeline(node)
     for part, now in zip(parts, (stop, 90), strict=True):
         pipelines = [together, own] if now == stop else [together, own, loaded]

@@ -39,7 +39,7 @@ from windrow.synopses.join_synopsis import JoinSynopsis
 from windrow.synopses.synopsis_buffers import BOTH, Cell, ClosedJoin
 from windrow.synopses.synopsis_factory import content_for
 
-GROUPS = "groups"
+GROUPS, AGAIN = "groups", "@"
 KEPT_FOR = {"AVG": "SUM"}
 """What is kept for an aggregate, where that is called otherwise."""
 
@@ -80,7 +80,8 @@ class JoinLengthsAggregation:
         self._nothing, self._told = nothing, dict.fromkeys(self.lengths, nothing)
         self._number: int | None = None
         self._last = 0  # the last update that had results
-        self._saved_groups = 0
+        self._saved_groups = self._saves = 0
+        self._written: dict[str, int] = {}
 
     @property
     def state(self) -> tuple[Kept, ...]:
@@ -228,11 +229,26 @@ class JoinLengthsAggregation:
             names = [str(i) for i in range(len(keys))]
             saved.put[GROUPS] = pa.RecordBatch.from_arrays(keys, names)
             self._saved_groups = len(self.groups)
+        saved = self._as_new_segments(saved)
         saved.meta |= {"number": self._number, "last": self._last, "members": [*self.lengths]}
         return saved
 
+    def _as_new_segments(self, saved: Saved) -> Saved:
+        """A segment is written once, and an interval gets results again and again: what is written
+        has a number behind its name, and takes the place of what was written before."""
+        self._saves += bool(saved.put)
+        before = [name for name in (*saved.put, *saved.drop) if name in self._written]
+        drop = [f"{name}{AGAIN}{self._written.pop(name)}" for name in before]
+        self._written |= dict.fromkeys(saved.put, self._saves)
+        put = {f"{name}{AGAIN}{self._saves}": batch for name, batch in saved.put.items()}
+        return Saved(put, drop, {**saved.meta, "saves": self._saves})
+
     def load(self, segments: Mapping[str, pa.RecordBatch], meta: Mapping[str, Any]) -> None:
         self._number, self._last = meta["number"], int(meta["last"])
+        self._saves = int(meta["saves"])
+        parts = [(name.partition(AGAIN), batch) for name, batch in segments.items()]
+        self._written = {name: int(number) for (name, _, number), _ in parts}
+        segments = {name: batch for (name, _, _), batch in parts}
         for number in self.lengths.keys() - {*meta["members"]}:
             self.drop(number)
         if GROUPS in segments:

@@ -121,6 +121,7 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
     {
         Window: _above_window,
         Join: _above_nrr,
+        JoinLengths: _already,  # it goes by expiries, and is made for UPA only
         NegativeTuples: _already,
         **dict.fromkeys(
             (
@@ -129,7 +130,6 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
                 DuplicateElimination,
                 Every,
                 GroupBy,
-                JoinLengths,
                 LastingJoin,
                 LookBack,
                 Retimed,
