@@ -75,7 +75,7 @@ def test_stores_of_several_predicates_answer_as_one_for_each_and_load_what_it_sa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(build_shared, "predicates_together", apart)
         own = Pipeline(node)
-    assert all(len(n) == 1 for n in operator_of(own).arranged.together)
+        assert all(len(n) == 1 for n in operator_of(own).arrangement.together)
     loaded = Pipeline(node)
     for part, now in zip(parts, (stop, 90), strict=True):
         pipelines = [together, own] if now == stop else [together, own, loaded]
@@ -85,7 +85,7 @@ def test_stores_of_several_predicates_answer_as_one_for_each_and_load_what_it_sa
         if now == stop:
             saved = own.save()
             loaded.load(dict(saved.put), saved.meta)
-            assert operator_of(loaded).arranged.together == operator_of(own).arranged.together
+            assert operator_of(loaded).arrangement.together == operator_of(own).arrangement.together
 
 
 def test_predicates_share_a_store_if_they_are_kept_about_as_long():

@@ -65,6 +65,7 @@ def _print_script(compiled: Compiled, strategy: Strategy, share: Share | None = 
 
 def _print_resumed(script: Path, strategy: Strategy, checkpoint: Path) -> None:
     """The script as it would resume from a checkpoint: its new queries join those there."""
+    from windrow.spark.checkpoint.late_groups import beside_at_rest  # noqa: PLC0415 - loads Arrow
     from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
         read_statistics,
     )
@@ -75,9 +76,9 @@ def _print_resumed(script: Path, strategy: Strategy, checkpoint: Path) -> None:
     with notes_of(checkpoint) as notes:
 
         def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
-            schedule = keep_schedule(notes, None)
+            schedule, beside = keep_schedule(notes, None), beside_at_rest(queries, notes)
             try:
-                groups = groups_of(queries, notes, strategy, schedule, joining=True)
+                groups = groups_of(queries, notes, strategy, schedule, joining=True, beside=beside)
             except StateError as error:  # a run would be refused; its plans can be looked at
                 print_warning(WindrowWarning(str(error)))
                 return groups_among(queries, strategy)

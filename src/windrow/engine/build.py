@@ -25,6 +25,7 @@ from windrow.operators.distinct_auxiliary import DistinctAuxiliary
 from windrow.operators.distinct_direct import DistinctDirect
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join import WindowJoin
+from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.lasting_join import LastingPairs
 from windrow.operators.multi_join import MultiwayJoin
 from windrow.operators.negation import Unmatched
@@ -53,6 +54,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -95,6 +97,7 @@ from windrow.plan.physical.announced_ends import announces_ends, sends_net_chang
 from windrow.plan.physical.buffers import calendar_of, edge_buffer
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.physical.evaluation_period import evaluation_period
+from windrow.plan.physical.sliding_state import kept_by_expiry
 from windrow.plan.physical.state_kinds import BufferKind, buffer_kind
 from windrow.plan.strategy import Strategy
 from windrow.subscriptions.script_subscriptions import MatchSubscriptions, load
@@ -262,6 +265,13 @@ def _to_stream(node: ToStream, schema: pa.Schema, scan: bool) -> Operator:
 
 Build = Callable[[Any, pa.Schema, bool], Operator]
 
+
+def _join_lengths(node: JoinLengths, schema: pa.Schema, _scan: bool) -> Operator:
+    keys, lengths = [key.expression for key in node.keys], [n // node.s for n in node.lengths]
+    kept = kept_by_expiry(node)
+    return JoinLengthsAggregation(keys, node.aggregates, node.s, node.b, lengths, schema, kept)
+
+
 BUILDERS: PerNode[Build] = PerNode(
     "the operator of a node",
     {
@@ -276,6 +286,7 @@ BUILDERS: PerNode[Build] = PerNode(
         Negation: _negation,
         MatchFlag: _match_flag,
         GroupBy: grouped_aggregation,
+        JoinLengths: _join_lengths,
         SharedGroupBy: lambda node, schema, _: shared_aggregation(node, schema),
         SharedTop: shared_top,
         SlidingGroupBy: sliding_aggregation,

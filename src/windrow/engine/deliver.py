@@ -48,13 +48,18 @@ class DeliveredChanges:
         self.follow(job)
 
     def follow(self, job: Job) -> None:
-        """Deliver to all members of the job, some of which may have come just now."""
+        """Deliver to all members of the job, some of which may have come just now; the columns of
+        the others stay what they are."""
         self._schema = job.plan.schema
-        self._own = {} if job.is_shared else None
-        if self._own is not None:
+        new = job.members.keys() - self.consumers.keys()
+        if not job.is_shared:
+            self._own = None
+        else:
             self._schema = Schema(tuple(self._schema)[1:])
-            for n, member in job.members.items():
-                schema, places = member.query.plan.schema, job.own_columns[n]
+            if self._own is None:
+                self._own, new = {}, {*job.members}
+            for n in new:
+                schema, places = job.members[n].query.plan.schema, job.own_columns[n]
                 self._own[n] = OwnColumns(places, arrow_schema(schema))
                 places = (0, 1, *(i + 2 for i in places))
                 self._own_changes[n] = OwnColumns(places, changes_schema(schema, job.clock))

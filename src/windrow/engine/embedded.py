@@ -79,17 +79,16 @@ class Embedded:
         What was dropped goes at the end, when nothing can fail any more.
         """
         self._leaving = {}
-        outlets, runs = self._outlets.copy(), {run: run.job for run in self.runs}
-        pipelines = [run.pipeline for run in self.runs]
+        outlets, runs = self._outlets.copy(), {run: run.mark() for run in self.runs}
         try:
             with self.inputs.all_or_nothing():
                 yield
         except BaseException:
             self._outlets.restore(outlets)
             self.runs = [run for run in runs if run.failure is None]
-            for (run, job), pipeline in zip(runs.items(), pipelines, strict=True):
+            for run, (job, mark) in runs.items():
                 if len(run.job.members) > len(job.members):
-                    run.go_back(job, pipeline)
+                    run.go_back(job, mark)
                 run.put_on_clock(job.clock)
             self._leaving = {}
             raise

@@ -20,11 +20,11 @@ from windrow.core.warnings import WindrowWarning
 from windrow.engine.change_log import QueryChanges
 from windrow.engine.day_store import strategy_for
 from windrow.engine.deliver import ArchivedDays, DeliveredChanges
-from windrow.engine.group_from_single import go_on_from_single, keeps_enough
+from windrow.engine.group_from_single import keeps_enough
+from windrow.engine.growing_pipeline import GrowingPipeline, Mark
 from windrow.engine.late_start import LateStart, fill_points
 from windrow.engine.live_windows import LiveWindow, live_windows
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.routing import Routing
 from windrow.engine.summary_tables import take_shared_summaries, take_summaries
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.object_store.object_path import path_of
@@ -59,7 +59,8 @@ class EmbeddedRun:
     ) -> None:
         self.job, archive = job, job.archive
         strategy = strategy if archive is None else strategy_for(archive, strategy)
-        self.pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        pipeline = Pipeline(job.plan, changes=archive is None, strategy=strategy)
+        self._operators = GrowingPipeline(pipeline)
         self._waiting = {
             name.lower(): WaitingRows(arrow_schema(leaf.columns))
             for name, leaf in job.leaves.items()
@@ -96,9 +97,15 @@ class EmbeddedRun:
         return self.job.inputs
 
     @property
+    def pipeline(self) -> Pipeline:
+        """Its operators, for all members."""
+        return self._operators.pipeline
+
+    @property
     def now(self) -> int | None:
         """The last instant that is part of the answer."""
-        return None if self.pipeline.now == BEGINNING else self.pipeline.now
+        closed = self._operators.now
+        return None if closed == BEGINNING else closed
 
     def rows_out(self, number: int | None = None) -> int:
         """The changes of a member, or of all, so far; of an archive, the rows that are in."""
@@ -110,7 +117,7 @@ class EmbeddedRun:
 
         Updates of a relation happen at the next instant then (see ``windrow.engine.idling``).
         """
-        closed = self.pipeline.now
+        closed = self._operators.now
         if len(delta) and delta.ts[0] <= closed:
             if stream in self._relations:
                 delta = net(replace(delta, ts=np.maximum(delta.ts, closed + 1)))
@@ -122,9 +129,9 @@ class EmbeddedRun:
 
     def follow(self, now: int) -> None:
         """Bring the answers to ``now``, and deliver what changes."""
-        if self._begins is not None and now > self.pipeline.now:
+        if self._begins is not None and now > self._operators.now:
             self._begin(now, self._begins)
-        if now > self.pipeline.now:
+        if now > self._operators.now:
             self.delivery.take(self._process(now), now)
 
     def note_pace(self, seconds: float) -> None:
@@ -144,7 +151,7 @@ class EmbeddedRun:
             synopses, members = self.job.synopses, self.job.members
             found = None if synopses is None else family_of_group(synopses)
             if synopses is None and len(members) == 1 and self.job.archive is None:
-                found = family_of(members[0].query)
+                found = family_of(next(iter(members.values())).query)
             self._family = self.job, found
         return self._family[1]
 
@@ -165,39 +172,38 @@ class EmbeddedRun:
     def joined_after(self) -> int:
         """The instant after which a query answers that joins it when there were tuples: the last
         one that is closed, or of which it has missed some itself."""
-        return max(self.pipeline.now, *self.since.values(), BEGINNING)
+        return max(self._operators.now, *self.since.values(), BEGINNING)
 
     def join(self, job: Job) -> None:
-        """Go on with queries more or fewer, which read the synopses that are there; with the first
-        that is more a query that was alone becomes a group."""
-        pipeline = Pipeline(job.plan, changes=True)
-        if self.job.synopses is None:
-            assert job.synopses is not None
-            go_on_from_single(job.synopses, pipeline, self.pipeline)
-        else:
-            pipeline.go_on_from(self.pipeline)
+        """Go on with queries more or fewer, which read the synopses that are there."""
+        assert job.synopses is not None
         self._changes.follow(job)
-        self.job, self.pipeline, self._live = job, pipeline, None
+        self._operators.grow(job.synopses)
+        self.job, self._live = job, None
 
-    def go_back(self, job: Job, pipeline: Pipeline) -> None:
+    def mark(self) -> tuple[Job, Mark]:
+        """What it is now, before others join it."""
+        return self.job, self._operators.mark()
+
+    def go_back(self, job: Job, mark: Mark) -> None:
         """Be what it was before others joined it."""
         for number in self.job.members.keys() - job.members.keys():
             self._changes.drop(number)
         self._changes.follow(job)
-        self.job, self.pipeline, self._live = job, pipeline, None
+        self._operators.go_back(mark)
+        self.job, self._live = job, None
 
     def leave(self, numbers: Collection[int]) -> None:
         """Go on without some members; what others read stays."""
         delivery = self._changes
         names = {self.job.members[number].name for number in numbers}
         if self.job.synopses is not None:
+            _ = self.pipeline  # of the first, which may go, a group is made while it is there
             self.join(job_of_synopses(schedule_again(without_queries(self.job.synopses, names))))
         else:
             members = {n: m for n, m in self.job.members.items() if n not in numbers}
             self.job = replace(self.job, members=members)
-            (routing,) = (o for o in self.pipeline.operators if isinstance(o, Routing))
-            for number in numbers:
-                routing.drop(number)
+            self.pipeline.drop_members(numbers)
         for number in numbers:
             delivery.drop(number)
 

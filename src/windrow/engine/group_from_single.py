@@ -6,24 +6,30 @@ many. So they are merged into the group's store as if a sender had made them. Wh
 is read from the synopses, and TOP is given the rows that it had. The single query is not changed,
 so that it can go on if the group cannot start.
 
+For queries that begin beside it, on Spark, the same summaries are rows as senders would have made
+them.
+
 Cost: that of the summaries that are kept.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.delta import Delta
+from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
-from windrow.engine.build_shared import shared_aggregation
+from windrow.engine.build_shared import shared_aggregation, shared_summaries
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.aggregates.long_extreme_summaries import LongExtremeSummary
 from windrow.operators.aggregates.value_counts import ValueCounts
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import Counted, SlidingAggregation, Slot, Summarised
+from windrow.operators.state.predicate_store import COUNTERS as OF_VALUES
 from windrow.operators.state.sub_window_store import COMES, FIRST, SubWindows
+from windrow.operators.summarise_rows import Beside
 from windrow.plan.nodes import SharedGroupBy
 from windrow.plan.nodes.sub_window_groups import COUNTERS, KeptContent, PredicateSynopses
 from windrow.plan.physical.sliding_state import summaries_of_synopses
@@ -72,6 +78,34 @@ def go_on_from_single(group: SharedSynopses, pipeline: Pipeline, single: Pipelin
     for top in pipeline.operators:
         if isinstance(top, FirstOfMembers):
             top.process([answered], single.now)
+
+
+def rows_of_single(group: SharedSynopses, single: Pipeline) -> Delta:
+    """What a query keeps that runs alone, as summaries for the group of which it is the first; the
+    instant of each is that of the end of its sub-window, before which nobody reads it.
+    """
+    ((_, operator),) = single.sliding_groups().values()
+    shared = shared_aggregation(group.plan, arrow_schema(group.plan.schema))
+    shared.set_apart(0)
+    _move_summaries(group, operator, shared)
+    _move_counters(group, operator, shared)
+    store, made = shared.stores[0], shared_summaries(group.plan)
+    table, long = store.summaries.for_others()
+    extremes: dict[Beside, pa.Array] = {
+        (summary.largest, argument): values
+        for (summary, argument, _), values in zip(store.summaries.long, long, strict=True)
+    }
+    keys = shared.groups.rows(store.summaries.held_groups())
+    which, ends = np.zeros(len(table), np.int64), _ends(store.summaries.store)
+    parts = [made.rows_of(which, keys, ends, table, extremes)]
+    for place, (of, cells) in enumerate(store.by_value.items(), 1):
+        assert isinstance(cells, ValueCounts)
+        which = np.full(len(cells), place * OF_VALUES, np.int64)
+        keys, counted = shared.groups.rows(cells.groups.view), cells.store.table.view[:, :1]
+        held = np.arange(cells.groups.base, cells.groups.next, dtype=np.int64)
+        found: dict[Beside, pa.Array] = {of[1]: cells.values.take(held).column(0)}
+        parts.append(made.rows_of(which, keys, _ends(cells.store), counted, found))
+    return concat(parts, made.schema).sorted()
 
 
 def _kept(node: SharedGroupBy) -> PredicateSynopses:

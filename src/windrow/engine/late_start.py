@@ -193,7 +193,8 @@ def words_of_member(group: SharedSynopses, name: str, clock: Clock) -> str | Non
     member = group.sharing.member(name)
     if member.arrival is None:
         return None
-    others = ", ".join(sorted(group.names - {name})[:1])
+    sharing = {member.query.name for member in group.sharing.members}
+    others = ", ".join(sorted(sharing - {name})[:1])
     since = member.complete_from
     when = "at once" if since is None else f"from instant {tick_text(since, clock)}"
     return f"late: it shares synopses with {others}; complete {when}"

@@ -6,7 +6,7 @@ A sum of integers that does not fit into BIGINT is NULL for as long as it does n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -19,11 +19,13 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.engine.build import changes_of, operator_for
 from windrow.engine.constant_tuples import constant_tuples
+from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.count_windows import InOrder
 from windrow.operators.group_by import GroupedAggregation
+from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
@@ -161,6 +163,13 @@ class Pipeline:
                     mine.adopt(theirs)
                 case FirstOfMembers(), FirstOfMembers():
                     mine.adopt(theirs)
+
+    def drop_members(self, numbers: Collection[int]) -> None:
+        """Go on without some of the queries that share a selection or a join."""
+        for operator in self.operators:
+            if isinstance(operator, Routing | JoinLengthsAggregation):
+                for number in numbers:
+                    operator.drop(number)
 
     @property
     def schedule(self) -> PacedSchedule | None:

@@ -36,11 +36,11 @@ from windrow.columns.types import ARROW
 from windrow.core.time import BEGINNING
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.replaced_rows import FormRows
-from windrow.operators.aggregates.shared_reads import Executions, Probe, TouchedRows
+from windrow.operators.aggregates.shared_reads import Executions, Form, Probe, Source, TouchedRows
 from windrow.operators.aggregates.source_values import read_source
 from windrow.operators.base import Saved, below
 from windrow.operators.row_selections import RowSelections
-from windrow.operators.state.predicate_store import COUNTERS
+from windrow.operators.state.predicate_store import COUNTERS, PredicateStore
 from windrow.operators.state.store_arrangement import Arrangement, Together
 from windrow.operators.state.touched_groups import Touched
 from windrow.plan.expressions import Expression
@@ -85,19 +85,39 @@ class SharedAggregation:
         self._several = np.array([len(p.predicates) > 1 for p in probes], np.bool_)
         self._nothing = Delta.empty(schema)
         self._arrange = arrange
-        self._set_arrangement(arrange(()))
+        self._arranged: Arrangement | None = None
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """What is read of which stores; made when it is first needed, since an operator that goes
+        on where another was takes over which predicates share a store there."""
+        if self._arranged is None:
+            self._set_arrangement(self._arrange(()))
+        assert self._arranged is not None
+        return self._arranged
+
+    def _set_arrangement(self, arranged: Arrangement) -> None:
+        self._arranged = arranged
+        self._readers = arranged.readers(self.probes)
         self._fresh = {
             (probe, since)
-            for form in self.forms
+            for form in arranged.forms
             for probe, since in zip(form.probes, form.since, strict=True)
             if since != BEGINNING
         }
         self._several[[probe for probe, _ in self._fresh]] = True
 
-    def _set_arrangement(self, arranged: Arrangement) -> None:
-        self.arranged, self.stores = arranged, arranged.stores
-        self.sources, self.forms = arranged.sources, arranged.forms
-        self._readers = arranged.readers(self.probes)
+    @property
+    def stores(self) -> tuple[PredicateStore, ...]:
+        return self.arrangement.stores
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return self.arrangement.sources
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return self.arrangement.forms
 
     def set_apart(self, predicate: int) -> None:
         """Give a predicate a store of its own, the first one; nothing has come yet."""
@@ -108,7 +128,7 @@ class SharedAggregation:
         self.now, self.groups, self.crowding = other.now, other.groups, other.crowding
         if self.schedule is not None and other.schedule is not None:
             self.schedule.adopt(other.schedule)
-        arranged = self._arrange(other.arranged.together)
+        arranged = self._arrange(other.arrangement.together)
         for mine, held in zip(arranged.stores, other.stores, strict=False):
             held.serve(mine)
         stores = (*other.stores, *arranged.stores[len(other.stores) :])
@@ -120,7 +140,7 @@ class SharedAggregation:
 
     def sums(self) -> Iterator[Sum]:
         """The sums, which count what did not fit."""
-        yield from self.arranged.sums
+        yield from self.arrangement.sums
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -141,15 +161,15 @@ class SharedAggregation:
         codes = self.groups.codes(keys, len(delta))
         values = [evaluate(argument, delta.rows) for argument in self.arguments]
         selected = self._selections.select(delta.rows)
-        for bundle in self.arranged.folding:
+        for bundle in self.arrangement.folding:
             parts = bundle.summarise(codes, delta.ts, values, selected, len(self.groups))
             columns = zip(*((p.last, p.store, p.group, p.table) for p in parts), strict=True)
             last, of, group, table = map(np.concatenate, columns)
             order = np.argsort(last, kind="stable")
-            self.arranged.take_in(of[order], group[order], last[order], table[order])
-        for number in np.flatnonzero(self.arranged.is_alone).tolist():
+            self.arrangement.take_in(of[order], group[order], last[order], table[order])
+        for number in np.flatnonzero(self.arrangement.is_alone).tolist():
             predicate = self.predicates[number]
-            store = self.stores[self.arranged.store_of[number]]
+            store = self.stores[self.arrangement.store_of[number]]
             if predicate is None:
                 store.fold(codes, delta.ts, values)
                 continue
@@ -164,15 +184,15 @@ class SharedAggregation:
         last = delta.rows.num_columns - len(self.long)
         behind = last - len(self.counted)
         number, *parts = (c.to_numpy() for c in delta.rows.columns[width:behind])
-        alone = self.arranged.is_alone[number % COUNTERS]
+        alone = self.arrangement.is_alone[number % COUNTERS]
         if not alone.all():
             rows = np.flatnonzero(~alone)
             zeros = np.zeros(len(rows), np.int64)
             wide = np.stack([*(part[rows] for part in parts), zeros], axis=1)
-            self.arranged.take_in(number[rows], codes[rows], delta.ts[rows], wide)
+            self.arrangement.take_in(number[rows], codes[rows], delta.ts[rows], wide)
         for n in np.unique(number[alone]):
             rows = np.flatnonzero(number == n)
-            store = self.stores[self.arranged.store_of[n % COUNTERS]]
+            store = self.stores[self.arrangement.store_of[n % COUNTERS]]
             if n < COUNTERS:
                 table = [part[rows] for part in parts[: store.summaries.width]]
                 long = [
@@ -225,7 +245,7 @@ class SharedAggregation:
         for probe, since in self._fresh:
             first = executions.first_after(probe, since)
             if executions.answered[probe] <= since < first <= now:
-                homes = map(self.arranged.homes.get, self.probes[probe].predicates)
+                homes = map(self.arrangement.homes.get, self.probes[probe].predicates)
                 held = [self.stores[home[0]].held_groups(home[1]) for home in homes if home]
                 groups = np.unique(np.concatenate(held))
                 yield Touched(np.full(len(groups), probe), np.full(len(groups), first), groups)
@@ -336,10 +356,10 @@ class SharedAggregation:
 
     def save(self) -> Saved:
         saved = Saved()
-        for numbers, store in zip(self.arranged.together, self.stores, strict=True):
+        for numbers, store in zip(self.arrangement.together, self.stores, strict=True):
             saved.add(str(numbers[0]), store.save(self.groups))
         saved.meta["now"] = self.now
-        saved.meta["together"] = [n for n in self.arranged.together if len(n) > 1]
+        saved.meta["together"] = [n for n in self.arrangement.together if len(n) > 1]
         if self.schedule is not None:
             saved.meta["schedule"] = self.schedule.save()
         return saved
@@ -354,7 +374,7 @@ class SharedAggregation:
         apart = {str(n) for numbers in together for n in numbers}
         alone = [(n,) for n in range(len(self.predicates)) if str(n) in meta.keys() - apart]
         self._set_arrangement(self._arrange((*together, *alone)))
-        for (first, *_), store in zip(self.arranged.together, self.stores, strict=True):
+        for (first, *_), store in zip(self.arrangement.together, self.stores, strict=True):
             if str(first) in meta:
                 store.load(below(str(first), segments), meta[str(first)], self.groups)
             else:  # of a query that has joined since

@@ -141,7 +141,7 @@ class SummariseForMany:
             codes, ts, selected = codes[rows], ts[rows], selected.take(rows)
             values = [value.take(pa.array(rows)) for value in values]
         parts = [
-            self._rows(part.store, groups.rows(part.group), part.last, part.table, part.long)
+            self.rows_of(part.store, groups.rows(part.group), part.last, part.table, part.long)
             for bundle in self._bundles
             for part in bundle.summarise(codes, ts, values, selected, len(groups))
         ]
@@ -184,9 +184,9 @@ class SummariseForMany:
                 which = np.full(len(table), number + place * COUNTERS)
                 keys = groups.rows(counter.groups.view)
                 found = counter.values.column(0, np.arange(len(counter)))
-                yield self._rows(which, keys, last, table, {cells[1]: found})
+                yield self.rows_of(which, keys, last, table, {cells[1]: found})
 
-    def _rows(
+    def rows_of(
         self,
         which: Int64s,
         keys: Sequence[pa.Array],
@@ -194,6 +194,7 @@ class SummariseForMany:
         table: Int64s,
         values: Mapping[Beside, pa.Array] = MappingProxyType({}),
     ) -> Delta:
+        """Summaries of the stores ``which``, or counters, as rows with the instants ``last``."""
         columns = [pa.array(np.ascontiguousarray(column)) for column in table.T]
         zeros = pa.array(np.zeros(len(table), np.int64))
         columns += [zeros] * (self._behind - len(self.keys) - 1 - len(columns))

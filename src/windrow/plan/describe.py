@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -242,6 +243,14 @@ def _shared_top(node: SharedTop, _clock: Clock) -> str:
     return f"SharedTop: {sum(top is not None for top in node.tops):,} queries"
 
 
+def _join_lengths(node: JoinLengths, clock: Clock) -> str:
+    schema = node.input.schema
+    keys = ", ".join(render(k.expression, schema) for k in node.keys)
+    aggregates = ", ".join(_aggregate(a, schema) for a in node.aggregates)
+    lengths = ", ".join(duration(length, clock) for length in sorted(set(node.lengths) - {0}))
+    return f"JoinLengths {keys}{': ' if keys else ''}{aggregates}, for windows of {lengths}"
+
+
 def _shared_group_by(node: SharedGroupBy, _clock: Clock) -> str:
     keys = ", ".join(render(k.expression, node.input.schema) for k in node.keys)
     members = sum(member is not None for member in node.members)
@@ -295,6 +304,7 @@ TEXTS: PerNode[Callable[[Any, Clock], str]] = PerNode(
         LastingJoin: _join,
         MultiJoin: _multi_join,
         GroupBy: _group_by,
+        JoinLengths: _join_lengths,
         SharedGroupBy: _shared_group_by,
         SharedTop: _shared_top,
         SlidingGroupBy: _sliding_group_by,
@@ -322,7 +332,9 @@ def _sides(node: Join | LastingJoin | MatchFlag | Negation, position: int) -> Ke
     return node.right_keys if position else node.left_keys
 
 
-def _group_keys(node: GroupBy | SharedGroupBy | SlidingGroupBy, _position: int) -> Keys:
+def _group_keys(
+    node: GroupBy | JoinLengths | SharedGroupBy | SlidingGroupBy, _position: int
+) -> Keys:
     return tuple(k.expression for k in node.keys)
 
 
@@ -347,6 +359,7 @@ KEYS: PerNode[Callable[[Any, int], Keys]] = PerNode(
         MatchFlag: _sides,
         MultiJoin: lambda node, position: node.keys[position],
         GroupBy: _group_keys,
+        JoinLengths: _group_keys,
         SharedGroupBy: _group_keys,
         SharedTop: lambda node, _: (node.member,),
         SlidingGroupBy: _group_keys,

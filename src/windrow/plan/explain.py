@@ -23,6 +23,7 @@ from windrow.plan.physical.announced_ends import expires_never
 from windrow.plan.physical.buffers import buffer_for, changes_buffer
 from windrow.plan.physical.classification import index_for
 from windrow.plan.sharing.lone_queries import reason_to_run_alone
+from windrow.plan.sharing.shared_joins import SharedJoin
 from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy, apply_strategy
@@ -35,7 +36,7 @@ SHOWN = 8
 def explain(
     subject: QueryDeclaration | ExplainRequest,
     strategy: Strategy = Strategy.UPA,
-    shared: Sequence[SharedSelection | SharedSynopses] = (),
+    shared: Sequence[SharedSelection | SharedSynopses | SharedJoin] = (),
     beside: Sequence[QueryDeclaration] = (),
 ) -> str:
     """A text of one line per operator and one per edge, the result first.
@@ -64,7 +65,9 @@ def explain(
     return "\n".join(lines)
 
 
-def _sharing(group: SharedSelection | SharedSynopses, query: QueryDeclaration) -> Iterator[str]:
+def _sharing(
+    group: SharedSelection | SharedSynopses | SharedJoin, query: QueryDeclaration
+) -> Iterator[str]:
     if isinstance(group, SharedSynopses):
         others = len(group.names) - 1
         job = f"one job with {_others(others)}, over shared" if others else "a job over its own"
@@ -76,6 +79,12 @@ def _sharing(group: SharedSelection | SharedSynopses, query: QueryDeclaration) -
             partial(duration, clock=query.clock),
         )
         yield from (f"  {line}" for line in lines)
+        return
+    if isinstance(group, SharedJoin):
+        s, b = duration(group.groups.s, query.clock), group.groups.b
+        yield f"it is one job with {_others(len(group.names) - 1)}, over one join:"
+        yield f"  results by expiry, basic-interval-join synopsis (s = {s}, b = {b:,}) (SS3)"
+        yield "  windows of all lengths in one scan (CS5)"
         return
     routed = group.routed_node
     asked = ", ".join(render(a.expression, routed.input.schema) for a in routed.attributes)

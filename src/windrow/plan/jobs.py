@@ -24,6 +24,7 @@ from windrow.plan.catalog import (
 )
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.sharing.group_schedule import ScheduleOptions, with_schedule
+from windrow.plan.sharing.shared_joins import SharedJoin, shared_joins
 from windrow.plan.sharing.shared_selection import SharedSelection, shared_selections
 from windrow.plan.sharing.shared_synopses import FEWEST, SharedSynopses, shared_synopses
 from windrow.plan.strategy import Strategy
@@ -51,7 +52,7 @@ class Days:
 
 
 Deliver = Changes | Matches | Days
-Group = SharedSelection | SharedSynopses
+Group = SharedSelection | SharedSynopses | SharedJoin
 """What several queries share."""
 
 
@@ -81,8 +82,8 @@ class Member:
 class Job:
     """Queries that one plan answers. ``members`` are by number; that of a member alone is 0.
 
-    With a ``selection``, or with ``synopses``, the first column of the plan says which member a
-    tuple is for.
+    With a ``selection``, with ``synopses``, or with a ``join`` of several lengths, the first column
+    of the plan says which member a tuple is for.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Job:
     members: Mapping[int, Member]
     selection: SharedSelection | None = None
     synopses: SharedSynopses | None = None
+    join: SharedJoin | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -100,7 +102,7 @@ class Job:
     @property
     def is_shared(self) -> bool:
         """Whether the first column of the plan is the number of a member."""
-        return self.selection is not None or self.synopses is not None
+        return any(group is not None for group in (self.selection, self.synopses, self.join))
 
     @property
     def max_delay(self) -> int | None:
@@ -160,10 +162,14 @@ def arrange(
     found = shared_synopses(early, fewest) if strategy is Strategy.UPA else ()
     periodic = [with_schedule(group, schedule) for group in found]
     together = {name for group in periodic for name in group.names}
+    left = [query for query in early if query.name not in together]
+    joins = shared_joins(left) if strategy is Strategy.UPA else ()
+    together |= {name for join in joins for name in join.names}
     groups = shared_selections([q for q in queries if q.name not in together])
     together |= {name for group in groups for name in group.names}
     return (
         *(job_of_synopses(group) for group in periodic),
+        *map(job_of_join, joins),
         *(job_of_group(group) for group in groups),
         *(job_of_query(q, catalog) for q in queries if q.name not in together),
         *map(job_of_archive, archives),
@@ -179,7 +185,7 @@ def groups_among(
 
 def groups_of(jobs: Iterable[Job]) -> tuple[Group, ...]:
     """The groups among jobs."""
-    found = (job.synopses or job.selection for job in jobs)
+    found = (job.synopses or job.selection or job.join for job in jobs)
     return tuple(group for group in found if group is not None)
 
 
@@ -188,6 +194,12 @@ def job_of_group(selection: SharedSelection) -> Job:
     members = {n: Member(q, Changes(q.into)) for n, q in enumerate(selection.queries)}
     clock = selection.queries[0].clock
     return Job(selection.title, selection.plan, clock, members, selection)
+
+
+def job_of_join(join: SharedJoin) -> Job:
+    """Queries over one join of windows of several lengths."""
+    members = {n: Member(q, Changes(q.into)) for n, q in enumerate(join.queries)}
+    return Job(join.title, join.plan, join.queries[0].clock, members, join=join)
 
 
 def job_of_synopses(synopses: SharedSynopses) -> Job:

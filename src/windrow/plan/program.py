@@ -209,6 +209,9 @@ def _without_places(catalog: Catalog) -> Catalog:
     """Positions in an earlier script mean nothing in this one, and must not be shown for it."""
     declarations: dict[str, Declaration] = {}
     for name, declaration in catalog.declarations.items():
+        declarations[name] = declaration
+        if declaration.span is None:  # it has been here
+            continue
         plain = replace(declaration, span=None)
         if isinstance(plain, ViewDeclaration | SubscriptionsDeclaration):
             plain = replace(plain, plan=without_spans(plain.plan))

@@ -15,6 +15,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -121,6 +122,7 @@ ANNOUNCE: PerNode[Callable[[Any], Node]] = PerNode(
     {
         Window: _above_window,
         Join: _above_nrr,
+        JoinLengths: _already,  # it goes by expiries, and is made for UPA only
         NegativeTuples: _already,
         **dict.fromkeys(
             (

@@ -16,7 +16,7 @@ saved: a segment per value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
@@ -127,6 +127,12 @@ class Synopsis(ABC, Generic[V]):
     def _drop(self, place: Place) -> None:
         self._held.pop(place, None)
         self._unsaved.discard(place)
+
+    def replace_values(self, change: Callable[[V], V]) -> None:
+        """Keep something else of every interval: the same under other names of groups, say."""
+        for place, value in self._held.items():
+            self._held[place] = change(value)
+        self._unsaved |= self._held.keys()
 
     def _forget_all(self) -> None:
         for place in list(self._held):

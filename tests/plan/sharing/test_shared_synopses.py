@@ -410,8 +410,8 @@ WHY_ALONE = {
     "and its answer is about all of them",
     f"SELECT k {OVER} GROUP BY k": "it has groups and no aggregates",
     "SELECT s.k, SUM(s.n) AS a FROM s [RANGE 9 SECONDS SLIDE 3 SECONDS], s [NOW] AS o "
-    "WHERE s.k = o.k GROUP BY s.k": "it is over a join, and synopses of joins are not shared by "
-    "queries",
+    "WHERE s.k = o.k GROUP BY s.k": "it is over a join, and no other query has the same "
+    "one of another length",
     f"SELECT w, SUM(n) AS a {OVER} GROUP BY w": "no other query over s is by w",
     f"SELECT SUM(n) AS a {OVER}": "no other query over s is without keys",
     "SELECT k, SUM(n) AS a FROM r [RANGE 9 SECONDS SLIDE 3 SECONDS] GROUP BY k": "no other query "

@@ -34,6 +34,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -106,6 +107,7 @@ COSTS: PerNode[Callable[[Any, Model], Cost]] = PerNode(
     absent={
         Subscribe: "the optimiser estimates the plan below it",
         Routed: "plans are shared after they are optimised",
+        JoinLengths: "plans are shared after they are optimised",
         SharedGroupBy: "plans are shared after they are optimised",
         SharedTop: "plans are shared after they are optimised",
     },

@@ -13,6 +13,7 @@ from windrow.plan.nodes.base import (
     walk,
 )
 from windrow.plan.nodes.constant_rows import ConstantRows, is_constant
+from windrow.plan.nodes.join_lengths import JoinLengths
 from windrow.plan.nodes.joins import (
     Join,
     LastingJoin,
@@ -67,6 +68,7 @@ __all__ = [
     "FileSource",
     "GroupBy",
     "Join",
+    "JoinLengths",
     "Joining",
     "LastingJoin",
     "LookBack",

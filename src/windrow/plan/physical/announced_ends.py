@@ -17,6 +17,7 @@ from windrow.plan.nodes import (
     DuplicateElimination,
     GroupBy,
     Join,
+    JoinLengths,
     MatchFlag,
     MultiJoin,
     Negation,
@@ -41,7 +42,7 @@ from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
 def announces_ends(node: Node) -> bool:
     """Whether no tuple of ``node`` ends without a negative tuple."""
     match node:
-        case GroupBy() | SharedGroupBy() | SharedTop() | SlidingGroupBy() | TopK():
+        case GroupBy() | JoinLengths() | SharedGroupBy() | SharedTop() | SlidingGroupBy() | TopK():
             return True
         case NegativeTuples():
             return True
@@ -109,6 +110,8 @@ def sends_net_changes(node: Node) -> bool:
     match node:
         case GroupBy(every_time=again) | SlidingGroupBy(every_time=again):
             return not again
+        case JoinLengths():
+            return True
         case SharedGroupBy(keys=keys, members=members):
             shown = ({c.index for c in m.columns if isinstance(c, Column)} for m in members if m)
             return all(columns.issuperset(range(len(keys))) for columns in shown)

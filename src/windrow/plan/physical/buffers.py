@@ -14,6 +14,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -47,7 +48,7 @@ from windrow.plan.nodes import (
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
 from windrow.plan.physical.announced_ends import announces_ends, expires_always, expires_never
-from windrow.plan.physical.sliding_state import kept_for_many, kept_in_sub_windows
+from windrow.plan.physical.sliding_state import kept_by_expiry, kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import (
     HASH,
     BucketKind,
@@ -227,6 +228,7 @@ KEPT: PerNode[Callable[[Any, int, bool], Kept]] = PerNode(
         Negation: _negation,
         MatchFlag: _negation,
         GroupBy: _groups,
+        JoinLengths: lambda node, _, __: kept_by_expiry(node),
         SharedGroupBy: lambda node, _, __: kept_for_many(node),
         SlidingGroupBy: lambda node, _, __: kept_in_sub_windows(node),
         DuplicateElimination: _distinct,

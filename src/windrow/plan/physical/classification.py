@@ -29,6 +29,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -207,6 +208,9 @@ CLASSES: PerNode[Callable[[Any, int, Strategy], Classification]] = PerNode(
         MatchFlag: _negation,
         DuplicateElimination: _distinct,
         GroupBy: _grouping,
+        JoinLengths: lambda node, _, __: Classification(
+            _mode(node, True), Incrementality.INCREMENTAL
+        ),
         SharedGroupBy: lambda node, _, __: Classification(
             _mode(node, True), Incrementality.INCREMENTAL
         ),

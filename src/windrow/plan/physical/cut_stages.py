@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
     Every,
     GroupBy,
     Join,
+    JoinLengths,
     LastingJoin,
     LookBack,
     MatchFlag,
@@ -218,6 +219,12 @@ class _StageBuilder(StageEdges):
         below = self._together(below, tuple(k.expression for k in node.keys))
         return Fragment(replace(node, input=below.plan), Where.HIDDEN)
 
+    def join_lengths(self, node: JoinLengths) -> Fragment:
+        """Results of a group are together; no member shows all keys."""
+        keys = tuple(key.expression for key in node.keys)
+        below = self._together(self._fragment(node.input), keys)
+        return Fragment(replace(node, input=below.plan), Where.HIDDEN)
+
     def shared_top(self, node: SharedTop) -> Fragment:
         """The rows of a member are together; no member shows its number."""
         below = self._together(self._fragment(node.input), (node.member,))
@@ -336,6 +343,7 @@ FRAGMENTS: PerNode[Callable[[_StageBuilder, Any], Fragment]] = PerNode(
         Retimed: _StageBuilder.in_place,
         DuplicateElimination: _StageBuilder.distinct,
         GroupBy: _StageBuilder.group_by,
+        JoinLengths: _StageBuilder.join_lengths,
         SharedGroupBy: _StageBuilder.shared_group_by,
         SharedTop: _StageBuilder.shared_top,
         SlidingGroupBy: _StageBuilder.sliding_group_by,

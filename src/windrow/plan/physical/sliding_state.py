@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from windrow.core.schema import Field, Schema, Type
 from windrow.plan.expressions import Column, Expression, Named
-from windrow.plan.nodes import Aggregate, Node
+from windrow.plan.nodes import Aggregate, JoinLengths, Node
 from windrow.plan.nodes.sub_window_groups import (
     BY_VALUE,
     COUNTERS,
@@ -160,6 +160,11 @@ def kept_for_many(node: SharedGroupBy) -> Kept:
     if SKETCHES in contents:
         kept.append(SubWindowKind(count, "CPC sketches by predicate and group", SKETCH_ERROR))
     return tuple(kept)
+
+
+def kept_by_expiry(node: JoinLengths) -> Kept:
+    """What is kept of a join for windows of several lengths, in the words of EXPLAIN."""
+    return (SubWindowKind(node.b, "values of results by group, by expiry (BIJ)"),)
 
 
 def merging(node: Merging, summaries: Node) -> Merging:

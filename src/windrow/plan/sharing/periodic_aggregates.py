@@ -173,7 +173,7 @@ def _slide(groups: GroupBy, above: Iterable[Node]) -> int | str | None:
     if not rhythms:
         return None
     if len(windows) > 1:
-        return "it is over a join, and synopses of joins are not shared by queries"
+        return "it is over a join, and no other query has the same one of another length"
     if not isinstance(window, Window):
         return "something else than columns and selections is between its groups and its window"
     spec = window.spec

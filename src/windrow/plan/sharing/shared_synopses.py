@@ -188,7 +188,7 @@ def judge(query: QueryDeclaration) -> Shareable | str | None:
     everything = (*keys, *arguments.values(), *columns)
     everything += () if top is None else tuple(key.expression for key in top.keys)
     everything += tuple(e for e in (having, parts.source.where) if e is not None)
-    if any(map(_may_fail, everything)):
+    if any(map(may_fail, everything)):
         return "a CAST or a Python function that fails would stop the others"
     return Shareable(query, parts, keys, having, columns, top)
 
@@ -237,14 +237,15 @@ def _column(index: int, kind: Type) -> Column:
     return Column(index, f"column{index}", kind)
 
 
-def _may_fail(expression: Expression) -> bool:
+def may_fail(expression: Expression) -> bool:
+    """Whether there are values for which it is an error."""
     if not isinstance(expression, Call):
         return False
     if "@" in expression.function:  # the user's own
         return True
     if expression.function == "cast" and not _is_widening(expression.args[0].type, expression.type):
         return True
-    return any(map(_may_fail, expression.args))
+    return any(map(may_fail, expression.args))
 
 
 def _is_widening(given: Type, wanted: Type) -> bool:

@@ -16,7 +16,7 @@ own (values at ranks) has that, and the others choose among themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
@@ -111,7 +111,8 @@ def add_query(plan: SharingPlan, query: PeriodicQuery, now: int | None = None) -
     known = {synopsis.shape.s for synopsis in plan.synopses}
     grains = [s for s in sorted(known, reverse=True) if query.fits(s)]
     grains += [query.grain] if query.grain not in known else []
-    return _with_cheapest_kinds(_add(plan, query, now, grains))
+    added = _add(plan, query, now, grains)
+    return _with_cheapest_kinds(added, {*added.members[-1].numbers})
 
 
 def drop_query(plan: SharingPlan, name: str) -> SharingPlan:
@@ -311,10 +312,13 @@ def _shrink(synopsis: Synopsis, readers: Sequence[Member]) -> Synopsis:
     return replace(synopsis, shape=replace(shape, b=b, g=g))
 
 
-def _with_cheapest_kinds(plan: SharingPlan) -> SharingPlan:
-    """Each synopsis as the kind that suits its readers; one kind is made from the other at once."""
+def _with_cheapest_kinds(plan: SharingPlan, changed: Collection[int] | None = None) -> SharingPlan:
+    """Each synopsis, or those that have ``changed``, as the kind that suits its readers; one kind
+    is made from the other at once."""
 
     def as_suits(synopsis: Synopsis) -> Synopsis:
+        if changed is not None and synopsis.number not in changed:
+            return synopsis
         shape = synopsis.shape
         readers = len(plan.readers(synopsis.number))
         kind = cheapest_kind(shape.contents, shape.b, readers, over_join=shape.kind.is_over_join)

@@ -50,7 +50,8 @@ class Joined:
     Its answer begins at ``begins``, and is complete from ``complete_from`` on. In its first
     micro-batch it is filled with tuples up to ``closed`` and with those that waited, which are in
     ``files`` of ``fills/`` by the names of its edges, of ``size`` bytes; the ``times`` are those of
-    its streams by then, and of these all tuples after ``since`` are there.
+    its streams by then, and of these all tuples after ``since`` are there. What is in files may be
+    ``summarised`` as senders would have done it.
     """
 
     after: int
@@ -61,6 +62,7 @@ class Joined:
     since: Mapping[str, int] = field(default_factory=dict)
     times: Mapping[str, list[int]] = field(default_factory=dict)
     files: Mapping[str, list[str]] = field(default_factory=dict)
+    summarised: bool = False
 
 
 @dataclass(frozen=True)

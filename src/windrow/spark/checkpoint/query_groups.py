@@ -17,23 +17,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Protocol
 
-from windrow.core.errors import StateError
 from windrow.core.file_formats import FORMATS
 from windrow.core.time import BEGINNING
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.nodes.routed import Among, Asked
+from windrow.plan.physical.stages import Stage
 from windrow.plan.sharing import saved_group
 from windrow.plan.sharing.group_schedule import (
     ScheduleOptions,
     schedule_again,
     with_schedule,
 )
+from windrow.plan.sharing.shared_joins import SharedJoin, shared_joins
 from windrow.plan.sharing.shared_selection import (
     SharedSelection,
     shared_selections,
@@ -48,7 +50,14 @@ from windrow.plan.sharing.shared_synopses import (
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.result_files.reader import published_results
-from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
+from windrow.spark.checkpoint.group_refusals import refuse_changed, refuse_gone
+from windrow.spark.checkpoint.join_groups import digest_of_join, is_of_join, seated_join
+from windrow.spark.checkpoint.pipeline_directory import (
+    Joined,
+    PipelineHome,
+    pipeline_directories,
+    read_pipeline,
+)
 from windrow.spark.checkpoint.query_directory import IDENTITY, read_home
 from windrow.spark.stage.state_files import BucketFiles
 from windrow.streams.stream_time import from_json
@@ -57,21 +66,43 @@ SEATS = "members.json"
 SYNOPSES = "synopses.json"
 """The plan of a group that shares synopses."""
 PREFIX = "shared-"
+FILLED = "filled.json"
+"""Of a group that begins with what was kept elsewhere, and is nothing before it does: where."""
 
 Seats = list[tuple[str, str]]
 """For each number, the name of the query and the digest of what it asks."""
+
+
+def seat_kept_for(query: str) -> tuple[str, str]:
+    """That of a query which runs elsewhere: what it would read here is kept for others."""
+    return "", query
+
+
+class GroupFilling(Protocol):
+    """What a group begins with that comes to a pipeline which has run."""
+
+    @property
+    def home(self) -> PipelineHome:
+        """The pipeline that it joins."""
+        ...
+
+    def write(self, stages: Sequence[Stage], home: PipelineHome) -> Joined:
+        """Write down what its stages begin with; how it joins, then."""
+        ...
 
 
 @dataclass(frozen=True)
 class Group:
     """Queries that run as one; ``declaration`` is that of their common plan."""
 
-    shared: SharedSelection | SharedSynopses
+    shared: SharedSelection | SharedSynopses | SharedJoin
     declaration: QueryDeclaration
     members: Mapping[int, QueryDeclaration]
     seats: Seats
     directory: Path
     joined: bool = False
+    filling: GroupFilling | None = None
+    """What it begins with, if that is what a query keeps which runs alone."""
 
     def take_seats(self) -> None:
         """Write down who has which number, if that has not been done.
@@ -79,6 +110,8 @@ class Group:
         The plan comes first: members that it has and that have no seats are none.
         """
         path = self.directory / SEATS
+        if _was_cut_short(self.directory):
+            shutil.rmtree(self.directory)
         if self.joined or not path.exists():
             self.directory.mkdir(parents=True, exist_ok=True)
             if isinstance(self.shared, SharedSynopses):
@@ -86,6 +119,8 @@ class Group:
                     self.shared.plan, self.shared.sharing, self.shared.places
                 )
                 publish(self.directory / SYNOPSES, json.dumps(planned))
+            if self.filling is not None:
+                publish(self.directory / FILLED, json.dumps(self.filling.home.directory.name))
             publish(path, json.dumps(self.seats))
 
     def came_later(self, number: int) -> bool:
@@ -103,33 +138,48 @@ def groups_of(
     schedule: ScheduleOptions | None = None,
     *,
     joining: bool = False,
+    beside: Callable[[Sequence[QueryDeclaration]], Sequence[Group]] = lambda _: (),
 ) -> list[Group]:
     """The groups among the queries of a script that runs with this checkpoint.
 
-    When it is about to start, new queries are ``joining`` groups.
+    When it is about to start, new queries are ``joining`` groups, and others of them may be groups
+    ``beside`` queries that run alone.
     """
     left = {query.name: query for query in queries}
-    found = []
+    names, found = {*left}, list[Group]()
     for path in sorted(directory.glob(f"{PREFIX}*/{SEATS}")):
+        if _was_cut_short(path.parent):
+            continue
         seats = _read(path)
         present = [left.pop(name) for name, _ in seats if name in left]
         if present and (path.parent / SYNOPSES).exists():
-            found.append(_seated_over_synopses(present, seats, path.parent, schedule))
+            kept = {of for name, of in seats if not name and of in names}
+            found.append(_seated_over_synopses(present, seats, path.parent, schedule, kept))
+        elif present and is_of_join(seats):
+            join, members = seated_join(present, seats, path.parent)
+            found.append(_group_of_join(join, members, seats, path.parent))
         elif present:
             found.append(_seated(_together(present, path), seats, path.parent))
     free = [q for q in left.values() if not (directory / q.name / IDENTITY).exists()]
     if joining and strategy is Strategy.UPA:
         found = [with_new_queries(group, free) for group in found]
         together = {query.name for group in found for query in group.members.values()}
+        found += beside([query for query in free if query.name not in together])
+        together |= {query.name for group in found for query in group.members.values()}
         free = [query for query in free if query.name not in together]
     fewest = FEWEST if schedule is None else 1
     for made in shared_synopses(free, fewest) if strategy is Strategy.UPA else ():
         group = with_schedule(made, schedule)
         place = directory / f"{PREFIX}{group.queries[0].name}"
-        seats = [(q.name, _digest_of_member(group, n)) for n, q in enumerate(group.queries)]
+        seats = [(q.name, digest_of_member(group, n)) for n, q in enumerate(group.queries)]
         declaration = QueryDeclaration(group.title, group.root, group.queries[0].clock)
         found.append(Group(group, declaration, dict(enumerate(group.queries)), seats, place))
         free = [query for query in free if query.name not in group.names]
+    for join in shared_joins(free) if strategy is Strategy.UPA else ():
+        seats = [(query.name, digest_of_join(query)) for query in join.queries]
+        members, place = dict(enumerate(join.queries)), directory / f"{PREFIX}{seats[0][0]}"
+        found.append(_group_of_join(join, members, seats, place))
+        free = [query for query in free if query.name not in join.names]
     for selection in shared_selections(free):
         asked = selection.routed_node.asked
         seats = [(q.name, _digest(a)) for q, a in zip(selection.queries, asked, strict=True)]
@@ -138,11 +188,21 @@ def groups_of(
     return found
 
 
+def _was_cut_short(directory: Path) -> bool:
+    """Whether a group is in no pipeline yet, where it would have begun with what others keep."""
+    if not (directory / FILLED).exists():
+        return False
+    homes = map(read_pipeline, pipeline_directories(directory.parent))
+    return not any(directory.name in home.members for home in homes)
+
+
 def _together(present: Sequence[QueryDeclaration], path: Path) -> SharedSelection:
     selections = shared_selections(present, fewest=1)
     if len(selections) != 1 or len(selections[0].queries) < len(present):
         together = {q.name for q in selections[0].queries} if selections else set()
-        _refuse(next((q.name for q in present if q.name not in together), present[0].name), path)
+        refuse_changed(
+            next((q.name for q in present if q.name not in together), present[0].name), path
+        )
     return selections[0]
 
 
@@ -151,12 +211,14 @@ def _seated_over_synopses(
     seats: Seats,
     directory: Path,
     schedule: ScheduleOptions | None,
+    kept: Collection[str] = (),
 ) -> Group:
-    """The group as it was planned, with those of its queries that are still there."""
+    """The group as it was planned, with those of its queries that are still there; what queries
+    read that are ``kept`` in mind stays too."""
     groups = shared_synopses(present, fewest=1)
     if len(groups) != 1 or len(groups[0].queries) < len(present):
         together = groups[0].names if groups else frozenset()
-        _refuse(
+        refuse_changed(
             next((q.name for q in present if q.name not in together), present[0].name), directory
         )
     (now,) = groups
@@ -166,7 +228,7 @@ def _seated_over_synopses(
         "the checkpoint",
         lambda saved: (
             saved_group.from_json(saved, now.plan.input),
-            saved_group.sharing_of(saved, names),
+            saved_group.sharing_of(saved, names | {*kept}),
             saved_group.places_of(saved),
         ),
         remedy="restore it, or choose a new directory with --checkpoint",
@@ -176,9 +238,9 @@ def _seated_over_synopses(
     planned = replace(planned, members=planned.members[: len(seats)])
     for n, query in enumerate(now.queries):
         if planned.members[numbers[query.name]] is None:
-            _refuse_gone(query.name, directory)
-        if seats[numbers[query.name]][1] != _digest_of_member(now, n):
-            _refuse(query.name, directory)
+            refuse_gone(query.name, directory)
+        if seats[numbers[query.name]][1] != digest_of_member(now, n):
+            refuse_changed(query.name, directory)
     plan = saved_group.without_others(planned, members, sharing, places)
     shared = replace(now, plan=plan, sharing=sharing, places=places)
     shared = with_schedule(shared, schedule, [name for name, _ in seats])
@@ -192,20 +254,34 @@ def with_new_queries(group: Group, free: Sequence[QueryDeclaration]) -> Group:
     if not isinstance(shared, SharedSynopses):
         return group
     members, seats = dict(group.members), list(group.seats)
-    left, joins = list(free), (_with_summarised, with_query)
-    for join, now in zip(joins, _last_instants(group) if free else (), strict=False):
-        for query in tuple(left):
-            joined = join(shared, query, now)
-            if joined is not None:
-                members[len(seats)] = query
-                seats.append((query.name, _digest_of_member(joined, len(joined.queries) - 1)))
-                shared = joined
-                left.remove(query)
+    shared = with_queries(shared, free, _last_instants(group) if free else (None, None))
     if shared is group.shared:
         return group
+    first = len(group.shared.queries)
+    for number, query in enumerate(shared.queries[first:], first):
+        members[len(seats)] = query
+        seats.append((query.name, digest_of_member(shared, number)))
     shared = schedule_again(shared, [name for name, _ in seats])
     declaration = replace(group.declaration, name=shared.title, plan=shared.root)
     return Group(shared, declaration, members, seats, group.directory, joined=True)
+
+
+def with_queries(
+    shared: SharedSynopses,
+    free: Iterable[QueryDeclaration],
+    instants: tuple[int | None, int | None],
+    accept: Callable[[SharedSynopses, QueryDeclaration], bool] = lambda *_: True,
+) -> SharedSynopses:
+    """With those of the queries that belong to it and, when they are in, are accepted; they answer
+    after the last of the ``instants``: that is closed, or of which there are rows."""
+    left = list(free)
+    for join, now in zip((_with_summarised, with_query), instants, strict=True):
+        for query in tuple(left):
+            joined = join(shared, query, now)
+            if joined is not None and accept(joined, query):
+                shared = joined
+                left.remove(query)
+    return shared
 
 
 def _with_summarised(
@@ -248,10 +324,10 @@ def _last_instants(group: Group) -> tuple[int | None, int | None]:
                 closed.append(int(meta["now"]))
                 times = from_json(meta["times"]).values()
                 seen += [max(time.top, time.advanced) for time in times]
-    return _greatest(closed), _greatest([*closed, *seen])
+    return greatest_of(closed), greatest_of([*closed, *seen])
 
 
-def _greatest(instants: Iterable[int | None]) -> int | None:
+def greatest_of(instants: Iterable[int | None]) -> int | None:
     return max((instant for instant in instants if instant not in (None, BEGINNING)), default=None)
 
 
@@ -264,7 +340,7 @@ def _places(group: Group) -> Iterator[Path]:
             yield path_of(query.into.path).absolute()
 
 
-def _digest_of_member(group: SharedSynopses, number: int) -> str:
+def digest_of_member(group: SharedSynopses, number: int) -> str:
     """What a query asks, whatever it is read from."""
     name = group.queries[number].name
     member = group.plan.members[number - len(group.queries)]
@@ -292,11 +368,18 @@ def _seated(selection: SharedSelection, seats: Seats, directory: Path) -> Group:
     for query, wanted in zip(selection.queries, selection.routed_node.asked, strict=True):
         number = numbers[query.name]
         if seats[number][1] != _digest(wanted):
-            _refuse(query.name, directory)
+            refuse_changed(query.name, directory)
         members[number], asked[number] = query, wanted
     plan = with_conditions(selection.plan, tuple(asked))
     declaration = QueryDeclaration(selection.title, plan, selection.queries[0].clock)
     return Group(selection, declaration, members, seats, directory)
+
+
+def _group_of_join(
+    join: SharedJoin, members: Mapping[int, QueryDeclaration], seats: Seats, directory: Path
+) -> Group:
+    declaration = QueryDeclaration(join.title, join.plan, join.queries[0].clock)
+    return Group(join, declaration, members, seats, directory)
 
 
 def _digest(asked: tuple[Asked, ...]) -> str:
@@ -309,24 +392,4 @@ def _read(path: Path) -> Seats:
         "the checkpoint",
         lambda seats: [(str(name), str(digest)) for name, digest in seats],
         remedy="restore it, or choose a new directory with --checkpoint",
-    )
-
-
-def _refuse_gone(name: str, path: Path) -> NoReturn:
-    raise StateError(
-        f"query {name} had left its group when others joined that",
-        where=str(path),
-        expected="a query that is still there, or a new one",
-        found="one whose synopses are gone",
-        remedy="give the query another name and another directory of results",
-    )
-
-
-def _refuse(name: str, path: Path) -> NoReturn:
-    raise StateError(
-        f"the checkpoint of query {name} does not belong to this script",
-        where=str(path),
-        expected="the query and streams that it was made with",
-        found="a query that has changed since",
-        remedy="give the changed query another name, or choose a new directory with --checkpoint",
     )

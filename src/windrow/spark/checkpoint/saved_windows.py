@@ -86,7 +86,7 @@ def saved_windows(
             for name, held in _held_parts(job, stage).items()
             if held.contents.stream in wanted
         }
-        buckets = _buckets(stage, state, version, job.number) if found else []
+        buckets = saved_buckets(stage, state, version, job.number) if found else []
         for name, held in found.items():
             window = _window(job, name, held, buckets)
             if window is not None:
@@ -131,7 +131,7 @@ def _with_senders(node: Node, sent: Mapping[str, StageEdge]) -> Node:
 
 
 @dataclass(frozen=True)
-class _Bucket:
+class SavedBucket:
     """The state of a job in one bucket: files, what they contain, and its small values."""
 
     files: BucketFiles
@@ -157,6 +157,11 @@ class _Bucket:
         batches = self.files.segments(Contents(mine)).values()
         return concat([waiting_tuples(batch, schema) for batch in batches], schema)
 
+    def small_values(self, name: str) -> Mapping[str, Any]:
+        """Those of a whole operator."""
+        known: Mapping[str, Any] = self.meta[PIPELINE][name]
+        return known
+
     def small(self, name: str) -> Mapping[str, Any]:
         """The small values of a part of an operator."""
         operator, _, part = name.partition(".")
@@ -164,7 +169,8 @@ class _Bucket:
         return known
 
 
-def _buckets(stage: Stage, state: Path, version: Version, number: int) -> list[_Bucket]:
+def saved_buckets(stage: Stage, state: Path, version: Version, number: int) -> list[SavedBucket]:
+    """The state of a job in all buckets of a stage."""
     found = []
     for key, file in version.files.items():
         level, bucket = map(int, key.split("."))
@@ -173,12 +179,12 @@ def _buckets(stage: Stage, state: Path, version: Version, number: int) -> list[_
             contents = files.read(file)
             meta = contents.meta.get(str(number))
             if meta is not None:
-                found.append(_Bucket(files, contents, meta, str(number)))
+                found.append(SavedBucket(files, contents, meta, str(number)))
     return found
 
 
 def _window(
-    job: SavedJob, name: str, held: _HeldPart, buckets: Sequence[_Bucket]
+    job: SavedJob, name: str, held: _HeldPart, buckets: Sequence[SavedBucket]
 ) -> SavedWindow | None:
     """What all buckets hold together; None if there is none, or one has left tuples out."""
     if not buckets or not all(bucket.small(name).get("whole", False) for bucket in buckets):
@@ -186,7 +192,7 @@ def _window(
     now = min(int(bucket.meta["now"]) for bucket in buckets)
     like, contents = held.part.buffer, held.contents
 
-    def load(bucket: _Bucket) -> Tuples:
+    def load(bucket: SavedBucket) -> Tuples:
         empty = StateBuffer(like.schema, like.pattern, like.kind)
         return bucket.load(name, empty).lend(now).tuples
 
@@ -209,9 +215,9 @@ def saved_summaries(
         plan = Pipeline(stage.plan, changes=False) if _has_sliding_groups(stage) else None
         for name, (node, _) in ({} if plan is None else plan.sliding_groups()).items():
             makers = []
-            for bucket in _buckets(stage, state, version, job.number):
+            for bucket in saved_buckets(stage, state, version, job.number):
                 operator = sliding_operator(node)
-                operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
+                operator.load(bucket.segments(name), bucket.small_values(name))
                 makers.append(take_summaries(node, operator, clock))
             return (lambda made=makers: pa.concat_tables([m() for m in made])) if makers else None  # type: ignore[misc]
     return None
@@ -252,10 +258,10 @@ def _shared_operators(
     """The operators over shared synopses of all buckets, as they were saved."""
     for stage in job.stages:
         for name, node in _shared_groups(stage).items():
-            for bucket in _buckets(stage, state, version, job.number):
+            for bucket in saved_buckets(stage, state, version, job.number):
                 operator = operator_for(node)
                 assert isinstance(operator, SharedAggregation)
-                operator.load(bucket.segments(name), bucket.meta[PIPELINE][name])
+                operator.load(bucket.segments(name), bucket.small_values(name))
                 yield node, operator
 
 

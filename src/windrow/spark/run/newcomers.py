@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
+from windrow.engine.late_start import LateStart
 from windrow.plan.catalog import (
     Catalog,
     QueryDeclaration,
@@ -67,10 +68,9 @@ class Newcomer:
         return all(stream.source is None for stream in declared)
 
 
-def words_alone(newcomer: Newcomer, inputs: InboxInputs) -> str | None:
-    """What to say of a query that would have a pipeline of its own; None if it misses nothing."""
-    start = unfilled_start(newcomer.joining, _pushed_by_now(newcomer.joining.streams, inputs))
-    return None if start is None else start.words(newcomer.clock)
+def start_alone(newcomer: Newcomer, inputs: InboxInputs) -> LateStart | None:
+    """How a query begins that has a pipeline of its own; None if it misses nothing."""
+    return unfilled_start(newcomer.joining, _pushed_by_now(newcomer.joining.streams, inputs))
 
 
 def _pushed_by_now(names: Iterable[str], inputs: InboxInputs) -> dict[str, int]:

@@ -17,17 +17,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from windrow.core.time import BEGINNING
+from windrow.engine.late_start import LateStart
 from windrow.plan.catalog import Catalog, QueryDeclaration, RelationDeclaration
 from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.strategy import Strategy
 from windrow.spark.checkpoint.late_fill import LateFill, Moment, late_fill
+from windrow.spark.checkpoint.late_groups import CompleteAlone
 from windrow.spark.checkpoint.pipeline_directory import (
+    Joined,
     PipelineHome,
     pipeline_directories,
     read_pipeline,
 )
 from windrow.spark.checkpoint.saved_windows import SavedJob, missed_by, newest_version
-from windrow.spark.run.newcomers import Newcomer, words_alone
+from windrow.spark.run.newcomers import Newcomer, start_alone
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.source.file_log import Entry, FileLog
@@ -52,15 +56,35 @@ class PipelineJoins:
         """Let those of the jobs that are new join pipelines, if they can."""
         homes = [read_pipeline(path) for path in pipeline_directories(self.checkpoint)]
         known = {name for home in homes for name in home.members}
-        new = {n: job for n, job in jobs.items() if n not in known and self._may_join(job)}
+        fresh = {n: job for n, job in jobs.items() if n not in known}
+        groups = {n: job for n, job in fresh.items() if job.filling is not None}
+        found = self._join_filled(groups, running)
+        new = {n: job for n, job in fresh.items() if self._may_join(job)}
         if not new:
-            return {}
+            return found
         at_rest = {home.directory for home in homes} - self.started
         for directory in sorted(at_rest):
             for name in tuple(new):
                 if self._join_at_rest(new[name], directory, jobs):
                     del new[name]
-        return self._join_running(new, running)
+        return {**found, **self._join_running(new, running)}
+
+    def _join_filled(self, groups: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:
+        """Let groups begin that start on what queries keep alone, where these run or will."""
+        found: Places = {}
+        pipelines = {pipeline.home.directory: pipeline for pipeline in running}
+        for name, job in groups.items():
+            assert job.filling is not None
+            directory = job.filling.home.directory
+            if directory in pipelines:
+                pipeline = pipelines[directory]
+                with pipeline.pause():
+                    joined = job.filling.write(job.stages, pipeline.home)
+                    found[name] = pipeline, pipeline.let_in(job, joined)
+            else:
+                home = read_pipeline(directory)
+                _note_joined(home, job, job.filling.write(job.stages, home))
+        return found
 
     def _may_join(self, job: SparkJob) -> bool:
         """A micro-batch that a table has whole already is not written there once more, so a query
@@ -77,8 +101,7 @@ class PipelineJoins:
         fill = self._fill_for(Newcomer.of_job(job), moment, others)
         if fill is None:
             return False
-        joined = {**home.joined, job.name: fill.write()}
-        home = home.write(members=(*home.members, job.name), joined=joined)
+        home = _note_joined(home, job, fill.write())
         if self.inputs is None:
             _wake(home, job)
         else:
@@ -122,6 +145,29 @@ class PipelineJoins:
         running: Sequence[Pipeline],
     ) -> str | None:
         """What to say of a query that would be made now; None if it has missed nothing."""
+        start = self._start_alone(query, catalog, strategy, running)
+        return None if start is None else start.words(query.clock)
+
+    def complete_alone(
+        self, catalog: Catalog, strategy: Strategy, running: Sequence[Pipeline]
+    ) -> CompleteAlone:
+        """What says from when a query would be complete that is made now and joins no group; files
+        are read from their beginning for it."""
+
+        def complete(query: QueryDeclaration) -> int:
+            start = self._start_alone(query, catalog, strategy, running)
+            return BEGINNING if start is None else max(start.complete_from, start.begins)
+
+        return complete
+
+    def _start_alone(
+        self,
+        query: QueryDeclaration,
+        catalog: Catalog,
+        strategy: Strategy,
+        running: Sequence[Pipeline],
+    ) -> LateStart | None:
+        """How a query begins that is made now; None if it misses nothing."""
         scans = {n.name for n in walk(query.plan) if isinstance(n, StreamScan | RelationScan)}
         if self.inputs is None or any(catalog.find(name) is None for name in scans):
             return None  # what nobody has declared has had no rows
@@ -132,13 +178,19 @@ class PipelineJoins:
                     moment = moment_of(pipeline.home, pipeline.going)
                     fill = self._fill_for(new, moment, pipeline.going)
                 if fill is not None:
-                    return None if fill.start is None else fill.start.words(new.clock)
-        return words_alone(new, self.inputs)
+                    return fill.start
+        return start_alone(new, self.inputs)
 
     def _deliver_nothing(self, job: SparkJob, inputs: InboxInputs) -> None:
         """Let there be a micro-batch, by word that an instant is closed which was closed before."""
         inbox = inputs.inbox(_first_stream(job))
         inbox.advance(inbox.advanced)
+
+
+def _note_joined(home: PipelineHome, job: SparkJob, joined: Joined) -> PipelineHome:
+    """Write down that a job has joined a pipeline that does not run."""
+    known = {**home.joined, job.name: joined}
+    return home.write(members=(*home.members, job.name), joined=known)
 
 
 def moment_of(

@@ -3,18 +3,28 @@
 A query that comes joins a group between two micro-batches (Golab 2006, 8.2), as one that is new to
 a checkpoint does (``windrow.spark.checkpoint.query_groups``), and one that goes leaves what others
 read. The pipeline pauses until it runs with the group as it is then: rows that a micro-batch took
-in between would be summarised for those that were there.
+in between would be summarised for those that were there. Beside a query that runs alone a group
+begins with what that keeps (``windrow.spark.checkpoint.late_groups``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 
 from windrow.plan.catalog import QueryDeclaration
+from windrow.plan.sharing.group_of_one import family_of
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.late_groups import (
+    CompleteAlone,
+    SingleState,
+    late_groups,
+    single_that_runs,
+    singles_at_rest,
+)
 from windrow.spark.checkpoint.query_groups import Group, groups_of, with_new_queries
 from windrow.spark.checkpoint.script_record import keep_schedule
 from windrow.spark.run.spark_run import SparkRun
@@ -33,13 +43,39 @@ class RunningGroups:
         queries: Sequence[QueryDeclaration],
         schedule: ScheduleOptions | None,
         pauses: ExitStack,
+        complete_alone: CompleteAlone,
     ) -> dict[str, Group]:
-        """The groups that queries join or make, by name; pipelines that are joined pause."""
+        """The groups that queries join or make, by name; pipelines that are joined pause.
+
+        ``complete_alone`` says from when a query would be complete that joins nobody.
+        """
         grown = self._grow(runs, queries, pauses)
         together = {query.name for group in grown for query in group.members.values()}
         left = [query for query in queries if query.name not in together]
-        found = groups_of(left, self._directory, self._strategy, schedule, joining=True)
+        known = {run.pipeline.home.directory for run in runs}
+
+        def beside(free: Sequence[QueryDeclaration]) -> list[Group]:
+            at_rest = singles_at_rest(queries, self._directory, known)
+            singles = chain(self._singles(runs, free, pauses), at_rest)
+            return late_groups(free, singles, self._directory, complete_alone)
+
+        found = groups_of(
+            left, self._directory, self._strategy, schedule, joining=True, beside=beside
+        )
         return {group.declaration.name: group for group in (*grown, *found)}
+
+    def _singles(
+        self, runs: Sequence[SparkRun], free: Sequence[QueryDeclaration], pauses: ExitStack
+    ) -> Iterator[SingleState]:
+        """The queries that run alone and that others may start on; their pipelines pause."""
+        wanted = {family_of(query) for query in free} - {None}
+        for run in runs:
+            alone = not run.job.is_shared and run.job.archive is None
+            if alone and run.pipeline.failure is None and run.pipeline.has_started:
+                query = run.job.members[0].query
+                if family_of(query) in wanted:
+                    pauses.enter_context(run.pipeline.pause())
+                    yield single_that_runs(query, run.pipeline.home)
 
     def _grow(
         self, runs: Sequence[SparkRun], queries: Sequence[QueryDeclaration], pauses: ExitStack

@@ -30,6 +30,7 @@ from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.sharing.saved_group import without_members
+from windrow.plan.sharing.shared_joins import SharedJoin
 from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
@@ -37,12 +38,12 @@ from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
 from windrow.spark.checkpoint.pipeline_directory import Joined
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
-from windrow.spark.checkpoint.query_groups import Group
+from windrow.spark.checkpoint.query_groups import Group, GroupFilling
 from windrow.spark.run.inbox_deliveries import Delivery
 from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResults
 from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
-from windrow.spark.source.fill_task import FillTask
+from windrow.spark.source.fill_task import FillTask, as_sent
 from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
@@ -96,6 +97,11 @@ class SparkJob:
         return 1 if self._group is None else len(self._group.seats)
 
     @property
+    def filling(self) -> GroupFilling | None:
+        """What it begins with, if it is a group that begins with what a query keeps alone."""
+        return None if self._group is None else self._group.filling
+
+    @property
     def name(self) -> str:
         """The job's directory in the checkpoint, by which pipelines know it."""
         return self.home.directory.name
@@ -141,7 +147,11 @@ class SparkJob:
         if joined is None:
             return None
         edges = tuple(
-            (stage.number, edge, tuple(str(fills / name) for name in joined.files[edge.name]))
+            (
+                stage.number,
+                as_sent(edge) if joined.summarised else edge,
+                tuple(str(fills / name) for name in joined.files[edge.name]),
+            )
             for stage in self.stages
             for edge in stage.inputs
             if edge.name in joined.files
@@ -202,7 +212,8 @@ def job_of_group(group: Group) -> Job:
     shared = group.shared
     synopses = shared if isinstance(shared, SharedSynopses) else None
     selection = shared if isinstance(shared, SharedSelection) else None
-    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses)
+    join = shared if isinstance(shared, SharedJoin) else None
+    return Job(declared.name, declared.plan, declared.clock, members, selection, synopses, join)
 
 
 def refuse_replacing(queries: Iterable[QueryDeclaration], leaving: Collection[str]) -> None:

@@ -86,7 +86,8 @@ class OnSpark:
         self._directory = self._checkpoint.directory
         given, pages = feed.quarantine, None
         if feed.live:
-            pages = RefusedPages(given or Quarantine(self._own_quarantine, bounded=True))
+            own = shared_place(self._directory) / "quarantine"  # tasks write there
+            pages = RefusedPages(given or Quarantine(own, bounded=True))
             self._feed = replace(feed, quarantine=pages.quarantine)
         pushed = None if given is None else given.directory
         self.inputs = InboxInputs(self._directory, pushed, feed.wall, pages)
@@ -99,11 +100,6 @@ class OnSpark:
         self._leaving: frozenset[str] = frozenset()
         self._starts = StartsInTurn()
         self._pauses = ExitStack()
-
-    @property
-    def _own_quarantine(self) -> Path:
-        """Of a connection that was given none; tasks write there."""
-        return shared_place(self._directory) / "quarantine"
 
     @property
     def directory(self) -> Path:
@@ -173,7 +169,8 @@ class OnSpark:
         refuse_replacing(queries, self._leaving)
         schedule = keep_schedule(self._directory, self._feed.schedule)
         self._work_off(queries)
-        groups = self._groups.arrange(self.runs, queries, schedule, self._pauses)
+        alone = self._joins().complete_alone(catalog, self.strategy, self.pipelines)
+        groups = self._groups.arrange(self.runs, queries, schedule, self._pauses, alone)
         self._groups.known.update(groups)
         together = {query.name for group in groups.values() for query in group.members.values()}
         return [
@@ -190,9 +187,14 @@ class OnSpark:
         new = [query for query in queries if query.name.lower() not in taken]
         self._work_off(new)
         schedule = self._feed.schedule or keep_schedule(self._directory, None)
+        alone = self._joins().complete_alone(self._catalog, self.strategy, self.pipelines)
         with ExitStack() as pauses:
-            found = self._groups.arrange(self.runs, new, schedule, pauses).values()
+            found = self._groups.arrange(self.runs, new, schedule, pauses, alone).values()
         return [group.shared for group in found]
+
+    def _joins(self, running: Collection[Path] = ()) -> PipelineJoins:
+        inputs = self.inputs if self._feed.live else None
+        return PipelineJoins(self._directory, inputs, self.frames, frozenset(running))
 
     def _work_off(self, queries: Sequence[QueryDeclaration]) -> None:
         """Let pipelines come to where their streams are that new queries read too."""
@@ -244,9 +246,8 @@ class OnSpark:
         grown = {run: found.pop(name) for run in self.runs if (name := run.directory) in found}
         join_tables(found.values(), runs_of(self._directory))
         running = [pipeline.home.directory for pipeline in self.pipelines]
-        inputs = self.inputs if self._feed.live else None
-        joins = PipelineJoins(self._directory, inputs, self.frames, frozenset(running))
-        joined = joins.join(found, [p for p in self.pipelines if p.failure is None])
+        alive = [pipeline for pipeline in self.pipelines if pipeline.failure is None]
+        joined = self._joins(running).join(found, alive)
         starting = [
             Starting(n, j.job.clock, [*j.streams]) for n, j in found.items() if n not in joined
         ]
@@ -326,8 +327,7 @@ class OnSpark:
     def late_words(self, query: QueryDeclaration) -> str | None:
         """What to say of a query that would share no synopses; None if it has missed nothing."""
         self._work_off([query])
-        joins = PipelineJoins(self._directory, self.inputs, self.frames)
-        return joins.late_words(query, self._catalog, self.strategy, self.pipelines)
+        return self._joins().late_words(query, self._catalog, self.strategy, self.pipelines)
 
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.object_store.object_path import path_of, readable_path
+from windrow.plan.nodes import StageInput
 from windrow.plan.physical.stages import StageEdge
 from windrow.spark.stage.bucket_host import FILLED
 from windrow.spark.stage.packing import Parcel, pack_prepared, tell
@@ -53,6 +54,13 @@ class FillTask:
             told: Parcels = {}
             tell(told, 0, buckets, from_json(self.times), {})
             yield told
+
+
+def as_sent(edge: StageEdge) -> StageEdge:
+    """The edge for what is as it is sent already: summaries, if senders make those."""
+    if edge.summed is None:
+        return edge
+    return replace(edge, pre=StageInput(edge.name, edge.schema, edge.pre.pattern), summed=None)
 
 
 def write_tuples(edge: StageEdge, tuples: Iterator[Delta], path: Path) -> None:
