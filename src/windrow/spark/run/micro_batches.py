@@ -28,7 +28,8 @@ from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED, spark_hash
 
-CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction")
+SESSION = "org.apache.spark.sql.classic.SparkSession"
+CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction", SESSION, f"{SESSION}$")
 """Of Java, that PySpark uses whenever a job is run."""
 BYTES_AGAIN = Threshold(64 * 2**20)
 """Bytes that may be read once more than needed, by all tasks together."""
