@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
 from windrow.sharing.schedule import Pace
+from windrow.spark.run.plain_jobs import PlainJobs
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
 from windrow.spark.source.file_log import LogTail, Stretch
@@ -107,8 +108,11 @@ class MicroBatches:
         return self._through(frame, tasks, range(levels))
 
     def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:
-        context, work = self._session.sparkContext, tasks.reporting(stretches)
-        return reports_in(context.runJob(self._numbers, work))  # as collect, but for a closure less
+        return reports_in(self._jobs.run(self._numbers, tasks.reporting(stretches)))
+
+    @cached_property
+    def _jobs(self) -> PlainJobs:
+        return PlainJobs(self._session)
 
     @cached_property
     def _numbers(self) -> Any:
