@@ -96,7 +96,7 @@ def redraw_wave_paper(found: Results) -> None:
     by_name = {str(figure): figure for figure in WAVE_FIGURES}
     draw_results(
         {by_name[name]: {"": lines} for name, lines in found["model"].items()},
-        {by_name[name]: sources for name, sources in found["measured"].items()},
+        {by_name[name]: sources for name, sources in found["curves"].items()},
         found["day_megabytes"]["SCAM"],
     )
 

@@ -320,7 +320,7 @@ def keep(results: dict[str, Any]) -> None:
                 case: runs.of(case).days[1].nbytes / 1e6 for case in ("SCAM", "TPC-D")
             },
             "model": {str(figure): lines[""] for figure, lines in results["model"].items()},
-            "measured": {str(figure): lines for figure, lines in results["archives"].items()},
+            "curves": {str(figure): lines for figure, lines in results["archives"].items()},
             "advice": results["advice"],
             "archives": [
                 {"data": name, "factor": factor, "archive": named(setting)}

@@ -10,10 +10,12 @@ import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
+from tests.support.bucket_fixtures import running_server, server, url
 from windrow.cli.main import app
 from windrow.core.errors import StateError
 from windrow.core.thresholds import lowered_thresholds
 from windrow.engine.observed import observe_files, overlap
+from windrow.object_store.object_path import path_of
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.program import compile_script
 from windrow.plan.strategy import Strategy
@@ -23,6 +25,8 @@ from windrow.spark.checkpoint.plan_statistics import (
     read_statistics,
 )
 from windrow.spark.checkpoint.script_record import read_script, write_script
+
+__all__ = ["running_server", "server", "url"]
 
 SCRIPT = """
 CREATE STREAM hits (ts BIGINT, page STRING, ok BOOLEAN) TIMESTAMP BY ts FROM 'hits' FORMAT csv;
@@ -98,6 +102,22 @@ def test_a_checkpoint_keeps_what_it_was_planned_with(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("stored", [False, True], ids=["on disk", "in a bucket"])
+def test_of_two_runs_that_begin_at_once_both_follow_the_first(
+    tmp_path: Path, url: str, stored: bool
+) -> None:
+    checkpoint = path_of(f"{url}/state") if stored else tmp_path / "state"
+    seen = StreamStatistics({"hits": 9.0})
+
+    def overtaken() -> StreamStatistics | None:
+        assert keep_statistics(checkpoint, lambda: seen) == seen
+        return observed()
+
+    assert keep_statistics(checkpoint, overtaken) == seen
+    assert keep_statistics(checkpoint, observed) == seen
+
+
+@pytest.mark.usefixtures("files")
 def test_a_checkpoint_that_was_begun_without_figures_goes_on_without(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "script.json").write_text("{}")
@@ -110,11 +130,15 @@ def test_damaged_figures_are_named(tmp_path: Path) -> None:
         read_statistics(tmp_path)
 
 
-def test_explain_and_run_show_plans_by_observed_figures(files: Path) -> None:
-    keep_statistics(files / "state", observed)
+@pytest.mark.parametrize("stored", [False, True], ids=["on disk", "in a bucket"])
+def test_explain_and_run_show_plans_by_observed_figures(
+    files: Path, url: str, stored: bool
+) -> None:
+    checkpoint = f"{url}/state" if stored else "state"
+    keep_statistics(path_of(checkpoint), observed)
     runner = CliRunner()
     assumed = runner.invoke(app, ["explain", "q.cql"]).output
-    planned = runner.invoke(app, ["explain", "q.cql", "--checkpoint", "state"]).output
+    planned = runner.invoke(app, ["explain", "q.cql", "--checkpoint", checkpoint]).output
     assert "expected to expire early" not in assumed
     assert "(500 partitions)" in assumed
     assert "(10 partitions)" in planned

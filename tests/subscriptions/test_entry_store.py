@@ -1,8 +1,10 @@
-"""Entries reached by a text and a range together: found like all others, and few besides."""
+"""Which index reaches an entry, by one condition or by a text and a range together: all are found,
+and few besides."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,43 @@ def test_texts_with_ranges_are_found_while_they_come_and_go_and_wander(seed, ste
         pairs = list(zip(*found.to_pydict().values(), strict=True))
         assert len(pairs) == len(set(pairs))
         assert set(pairs) == theirs.match(given_rows, [0] * len(given_rows))
+
+
+def two_ranges(widths: Sequence[tuple[int, int]], seed: int = 8) -> pa.Table:
+    """Entries with ranges on both attributes, of these widths, between 0 and a million."""
+    low = np.random.default_rng(seed).integers(0, 1_000_000, (2, len(widths)))
+    ends = {"a_min": low[0], "b_min": low[1]}
+    high = low + np.array(widths).T
+    return pa.table({"id": np.arange(len(widths)), **ends, "a_max": high[0], "b_max": high[1]})
+
+
+@pytest.mark.parametrize(
+    ("widths", "reached"),
+    [
+        ([(100, 100)] * 9_000, [9_000, 0]),
+        ([(100, 500_000), (500_000, 100)] * 4_500, [4_500, 4_500]),
+        ([(100, 500_000), (500_000, 100)] * 3, [6, 0]),
+    ],
+    ids=["as selective", "one or the other", "few"],
+)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "in parts"])
+def test_rows_search_no_index_that_hardly_spares_them_anything(widths, reached, at_once):
+    entries, step = two_ranges(widths), len(widths) if at_once else 3
+    ours = Subscriptions({"a": Type.BIGINT, "b": Type.BIGINT}, ids=pa.int64())
+    for start in range(0, len(entries), step):
+        ours.add(entries.slice(start, step))
+    found = [len(column.index) for column in ours._store.columns]
+    assert sum(found) == len(widths)
+    assert np.abs(np.subtract(found, reached)).sum() <= len(widths) // 100
+    asked = np.random.default_rng(9).integers(0, 1_000_000, (2, 300))
+    pairs = ours.match(pa.record_batch({"a": asked[0], "b": asked[1]})).to_pydict().values()
+    low, high = entries.select(["a_min", "b_min"]), entries.select(["a_max", "b_max"])
+    expected = [
+        np.logical_and(low.column(i).to_numpy() <= x[:, None], x[:, None] <= high.column(i))
+        for i, x in enumerate(asked)
+    ]
+    wanted = np.argwhere(expected[0] & expected[1])
+    assert set(zip(*pairs, strict=True)) == set(map(tuple, wanted.tolist()))
 
 
 def test_what_a_pair_finds_is_little_more_than_what_matches():

@@ -36,6 +36,7 @@ def explain(
         Path | None,
         typer.Option(
             metavar="CHECKPOINT",
+            parser=place_of,
             help="Plan with the figures of this checkpoint, and say what new queries join there.",
             show_default=False,
         ),
@@ -52,32 +53,38 @@ def explain(
     """
     with errors_in_words(script, verbose=verbose):
         if checkpoint is None:
-            compiled, share = compiled_from(script, strategy), None
+            _print_script(compiled_from(script, strategy), strategy)
         else:
-            compiled, share = _with_checkpoint(script, strategy, place_of(checkpoint))
-        print_listings(compiled.listings)
-        print_plans(compiled, [*compiled.queries, *compiled.explains], strategy, share)
+            _print_resumed(script, strategy, checkpoint)
 
 
-def _with_checkpoint(script: Path, strategy: Strategy, place: Path) -> tuple[Compiled, Share]:
-    """The script as it would resume from a checkpoint, and what says what its queries share then:
-    new ones join those that are there."""
+def _print_script(compiled: Compiled, strategy: Strategy, share: Share | None = None) -> None:
+    print_listings(compiled.listings)
+    print_plans(compiled, [*compiled.queries, *compiled.explains], strategy, share)
+
+
+def _print_resumed(script: Path, strategy: Strategy, checkpoint: Path) -> None:
+    """The script as it would resume from a checkpoint: its new queries join those there."""
     from windrow.spark.checkpoint.plan_statistics import (  # noqa: PLC0415 - loads Arrow
         read_statistics,
     )
     from windrow.spark.checkpoint.query_groups import groups_of  # noqa: PLC0415 - loads Arrow
     from windrow.spark.checkpoint.script_record import keep_schedule  # noqa: PLC0415 - loads Arrow
+    from windrow.spark.checkpoint.working_copy import notes_of  # noqa: PLC0415 - loads Arrow
 
-    def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
-        schedule = keep_schedule(place, None)
-        try:
-            groups = groups_of(queries, place, strategy, schedule, joining=True)
-        except StateError as error:  # a run would be refused; its plans can be looked at
-            print_warning(WindrowWarning(str(error)))
-            return groups_among(queries, strategy)
-        return [group.shared for group in groups]
+    with notes_of(checkpoint) as notes:
 
-    return compiled_from(script, strategy, lambda _: read_statistics(place)), share
+        def share(queries: Sequence[QueryDeclaration]) -> Sequence[Group]:
+            schedule = keep_schedule(notes, None)
+            try:
+                groups = groups_of(queries, notes, strategy, schedule, joining=True)
+            except StateError as error:  # a run would be refused; its plans can be looked at
+                print_warning(WindrowWarning(str(error)))
+                return groups_among(queries, strategy)
+            return [group.shared for group in groups]
+
+        compiled = compiled_from(script, strategy, lambda _: read_statistics(notes))
+        _print_script(compiled, strategy, share)
 
 
 def compiled_from(

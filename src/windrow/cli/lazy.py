@@ -36,7 +36,7 @@ def take_plain_values(parameters: list[Any]) -> list[Any]:
     """The parameters of a command, which take as it is whatever needs no check."""
     for parameter in parameters if RuntimeParam is not None else ():
         described = getattr(parameter, "type_descriptor", None)
-        if described is None or described.parameter_info.parser is not None:
+        if described is None:
             continue
         if isinstance(described.annotation, type) or described.annotation in _LISTS:
             plain = _PlainParam(described.parameter_info, described.annotation)
@@ -53,6 +53,8 @@ if RuntimeParam is not None:
 
         def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
             wanted: Any = self.annotation
+            if self.parameter_info.parser is not None:
+                return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
             if wanted is Path:
                 return self._path(value, param, ctx)
             if wanted in _LISTS:

@@ -151,8 +151,7 @@ def observe_streams(compiled: Compiled, settings: Settings) -> StreamStatistics 
     checkpoint = settings.checkpoint
     if checkpoint is None or settings.runner is RunnerName.EMBEDDED:
         return observe()
-    # In an object store a checkpoint is not ours until its lock is.
-    return None if is_object_url(checkpoint) else keep_statistics(checkpoint, observe)
+    return keep_statistics(checkpoint, observe)
 
 
 def finish(outcome: Outcome, settings: Settings, began: int) -> None:

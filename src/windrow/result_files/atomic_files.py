@@ -117,6 +117,25 @@ def publish(path: Path, text: str, over: str | None = None) -> None:
     sync_names(path.parent)
 
 
+def publish_new(path: Path, text: str) -> bool:
+    """Publish a small file unless there is one of that name; whether it is this one."""
+    if isinstance(path, ObjectPath):
+        return path.replace_text(text, None)
+    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    write(hidden, lambda new: new.write_text(text, encoding="utf-8"))
+    try:
+        os.link(hidden, path)
+    except FileExistsError:
+        delete(hidden)
+        return False
+    except OSError:  # a file system without links
+        rename(hidden, path)
+    else:
+        delete(hidden)
+    sync_names(path.parent)
+    return True
+
+
 _READ: dict[Path, tuple[tuple[int, ...], Any]] = {}
 READ_AT_MOST = 4096
 """Records that are remembered."""

@@ -43,6 +43,8 @@ BINS_PER_ENTRY = 4
 """Bins for each entry of a text with as many as the others have, so that few share one."""
 LEAST, MOST = Threshold(16, least=1), Threshold(1024, least=1)
 """Bins."""
+SEARCH_WORTH = Threshold(4)
+"""Pairs that can be found in vain, and checked, in the time that a row takes to search an index."""
 MOST_TEXTS = Threshold(16, least=1)
 """An entry with more texts is reached through the range alone: each text takes an interval."""
 
@@ -124,6 +126,8 @@ class EntryStore:
             Growable(np.int64) for _ in range(7)
         )
         self.live = 0
+        self._in_vain = np.zeros(len(self.columns))
+        """Of each column without an index: what rows find elsewhere in vain because it has none."""
         self.several = self.inexact = self.rough = False
         self.latest, self.earliest = BEGINNING, FOREVER
 
@@ -202,7 +206,7 @@ class EntryStore:
 
     def _ways(self, spans: Sequence[Spans], shares: npt.NDArray[np.float64]) -> Int64s:
         """For each entry the index that will find it least often without being met."""
-        via: Int64s = np.argmin(shares, axis=0)
+        via = self._fewer_ways(np.argmin(shares, axis=0), shares)
         of_texts = np.array([column.texts is not None for column in self.columns])
         if of_texts.all() or not of_texts.any():
             return via
@@ -220,6 +224,27 @@ class EntryStore:
             if pair not in self.pairs:
                 self.pairs[pair] = TextRangeIndex(*(self.columns[place] for place in pair))
             via[both[best == number]] = wide + list(self.pairs).index(pair)
+        return via
+
+    def _fewer_ways(self, via: Int64s, shares: npt.NDArray[np.float64]) -> Int64s:
+        """Do without the index of a column as long as other indexes find its entries about as
+        seldom: every row would search it too."""
+        chosen = np.bincount(via, minlength=len(self.columns))
+        searched = np.array([len(column.index) > 0 for column in self.columns]) | (chosen > 0)
+        for number in np.argsort(chosen, kind="stable").tolist():
+            if not chosen[number] or len(self.columns[number].index):
+                continue
+            searched[number] = False
+            mine = np.flatnonzero(via == number)
+            others = np.where(searched[:, np.newaxis], shares[:, mine], np.inf)
+            next_best = others.min(axis=0)
+            reached = bool(np.isfinite(next_best).all())
+            more = (next_best - shares[number, mine]).sum() if reached else np.inf
+            if self._in_vain[number] + more < SEARCH_WORTH.value:
+                self._in_vain[number] += more
+                via[mine] = others.argmin(axis=0)
+            else:
+                searched[number] = True
         return via
 
     def own(self, entries: Int64s) -> None:

@@ -6,7 +6,9 @@ import zlib
 
 import pytest
 
-from windrow.spark.run.session import NOTES_CLASS, NOTES_SETTING, configure
+from windrow.core.errors import InputError
+from windrow.spark.run import session as sessions
+from windrow.spark.run.session import LOCAL, NOTES_CLASS, NOTES_SETTING, configure
 
 pytestmark = pytest.mark.spark
 CHECKSUMS = b"crc\x00\x00\x00\x02\x00"
@@ -30,3 +32,17 @@ def test_notes_of_micro_batches_are_whole_and_have_checksums(spark, tmp_path):
     sums = (tmp_path / ".7.crc").read_bytes()
     assert sums == CHECKSUMS + zlib.crc32(b"v1\n{}").to_bytes(4, "big")
     assert manager.open(target).read() == ord("v")
+
+
+def test_where_the_class_cannot_be_had_spark_writes_them_itself(spark, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise InputError(where="classes in Java", expected="a loader", found="another")
+
+    monkeypatch.setattr(sessions, "provide_class", refuse)
+    session = configure(spark)
+    assert session.conf.get(NOTES_SETTING) == LOCAL[NOTES_SETTING]
+    stream = session.readStream.format("rate").load().writeStream.format("memory")
+    query = stream.queryName("by_spark").start()
+    query.processAllAvailable()
+    query.stop()
+    assert query.exception() is None

@@ -282,3 +282,15 @@ def test_a_tail_gives_each_micro_batch_its_entries_as_they_come(tmp_path):
     assert [time.top for time in stretch.times] == [1, 2, 3]
     assert tail.stretch(2).entries == []
     assert (tmp_path / "s.log").read_bytes().endswith(b"/half"), "it only looks"
+    assert tail.stretch(1) == stretch, "also when it is asked again"
+    assert not LogTail(tmp_path / "s.log", UNKNOWN).stretch(7).entries
+
+
+def test_a_tail_keeps_no_more_than_a_micro_batch(tmp_path):
+    log, tail = FileLog(tmp_path / "s.log"), LogTail(tmp_path / "s.log", UNKNOWN)
+    for batch in range(50):
+        new = [Entry(path=f"/{batch}/{n}", top=batch + n, batch=batch) for n in range(3)]
+        log.append(new)
+        stretch = tail.stretch(batch)
+        assert (stretch.first, stretch.entries) == (3 * batch, new)
+        assert len(tail._entries) == len(tail._batches) == len(tail._times) - 1 == 3

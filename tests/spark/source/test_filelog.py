@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from windrow.core.errors import StateError
-from windrow.spark.source.file_log import Entry, FileLog, LogMovedError, ends_idle, last_batch_in
+from windrow.spark.source.file_log import (
+    KEPT_ENTRIES,
+    Entry,
+    FileLog,
+    LogMovedError,
+    ends_idle,
+    last_batch_in,
+)
 from windrow.streams.horizon import UNLIMITED, Horizon
 
 ENTRIES = [
@@ -125,3 +132,21 @@ def test_the_log_knows_where_each_micro_batch_ended(tmp_path):
     )
     log.append([Entry("/in/2", batch=3)])
     assert [log.until(batch) for batch in range(-1, 5)] == [0, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.usefixtures("sizes")
+def test_entries_that_were_read_long_ago_are_in_the_file_alone(tmp_path):
+    log = FileLog(tmp_path / "s.log")
+    for batch in range(60):
+        log.append([Entry(f"/{batch}", 9, batch, inbox=batch, batch=batch)])
+        log.forget_before(batch)
+        assert len(log.entries) == len(log.times) - 1 == log.count - log.forgotten
+        assert len(log.entries) <= max(2 * KEPT_ENTRIES.value + 2, 3)
+    again = FileLog(tmp_path / "s.log")
+    assert (log.count, log.last_delivered) == (again.count, again.last_delivered) == (60, 59)
+    assert log.entries == again.entries[log.forgotten :]
+    assert log.times == again.times[log.forgotten :]
+    assert log.from_number(58) == again.from_number(58) == again.entries[58:]
+    assert [log.until(batch) for batch in (58, 59)] == [59, 60]
+    log.append([Entry(end=True, batch=60)])
+    assert FileLog(tmp_path / "s.log").count == 61

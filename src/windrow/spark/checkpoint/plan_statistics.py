@@ -16,8 +16,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from windrow.object_store.object_path import NOTES, ObjectPath, path_of
 from windrow.plan.costs.flows import StreamStatistics, statistics_from, statistics_record
-from windrow.result_files.atomic_files import publish, read_record
+from windrow.result_files.atomic_files import publish_new, read_record
 
 STATISTICS = "statistics.json"
 
@@ -38,12 +39,19 @@ def read_statistics(checkpoint: Path) -> StreamStatistics | None:
 def keep_statistics(
     checkpoint: Path, observe: Callable[[], StreamStatistics | None]
 ) -> StreamStatistics | None:
-    """What a run with the checkpoint plans with: what was kept, or for a new one what is seen."""
-    known = read_statistics(checkpoint)
-    if known is not None or (checkpoint.is_dir() and any(checkpoint.iterdir())):
+    """What a run with the checkpoint plans with: what was kept, or for a new one what is seen.
+
+    It is asked before the run has the checkpoint to itself, so of two that begin at once the first
+    to keep something is followed by both.
+    """
+    place = path_of(checkpoint)
+    notes = place / NOTES if isinstance(place, ObjectPath) else place
+    known = read_statistics(notes)
+    if known is not None or (place.is_dir() and any(place.iterdir())):
         return known
     seen = observe()
-    if seen is not None:
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        publish(checkpoint / STATISTICS, json.dumps(statistics_record(seen), indent=1))
-    return seen
+    if seen is None:
+        return None
+    notes.mkdir(parents=True, exist_ok=True)
+    record = json.dumps(statistics_record(seen), indent=1)
+    return seen if publish_new(notes / STATISTICS, record) else read_statistics(notes)

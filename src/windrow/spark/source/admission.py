@@ -62,7 +62,8 @@ class Admission:
     def forget_before(self, start: int) -> None:
         """What was read for the entries up to number ``start`` is needed no more."""
         if self._spec.relation is None:
-            self._spool.keep_only({e.spool for e in self._log.entries[start:] if e.spool})
+            self._spool.keep_only({e.spool for e in self._log.from_number(start) if e.spool})
+            self._log.forget_before(start)
 
     def find_new(self) -> list[Arrival | Entry]:
         """What there is and is not in the log yet, in its order."""

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
+from windrow.core.thresholds import Threshold
 from windrow.core.time import BEGINNING
 from windrow.streams.growing_files import Arrival
 from windrow.streams.horizon import UNLIMITED, Horizon
@@ -31,6 +32,8 @@ from windrow.tables.file_part import WHOLE, Part
 
 LONGEST_LINE = 1 << 14
 """Of an entry, most of which is the path of a file."""
+KEPT_ENTRIES = Threshold(5_000, least=1)
+"""Entries that have been read and stay in memory."""
 
 
 class LogMovedError(StateError):
@@ -122,10 +125,15 @@ NOTHING = Entry()
 
 
 class FileLog:
-    """See the module. ``times[n]`` is the stream's time before entry ``n``."""
+    """See the module. ``times[n]`` is the stream's time before ``entries[n]``.
+
+    The first so many are ``forgotten`` once nobody goes back to them; the file has them.
+    ``last_delivered`` is the last number of the inbox, -1 if there is none.
+    """
 
     def __init__(self, path: Path, start: StreamTime = UNKNOWN) -> None:
         self.path = path
+        self.forgotten, self.last_delivered = 0, -1
         self.entries: list[Entry] = []
         self.times = [start]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,12 +178,28 @@ class FileLog:
                 remedy="run the same command once more; one run at a time may use a checkpoint",
             )
 
+    @property
+    def count(self) -> int:
+        """How many entries there are, those that were forgotten included."""
+        return self.forgotten + len(self.entries)
+
+    def from_number(self, number: int) -> list[Entry]:
+        """The entries from one on."""
+        return self.entries[max(number - self.forgotten, 0) :]
+
+    def forget_before(self, number: int) -> None:
+        """Keep of the entries before one only the last, by which the pace is judged."""
+        old = number - self.forgotten - KEPT_ENTRIES.value
+        if old > KEPT_ENTRIES.value:  # not one by one
+            del self.entries[:old], self.times[:old]
+            self.forgotten += old
+
     def until(self, batch: int) -> int:
         """How many entries there are up to those of a micro-batch."""
         count = len(self.entries)
         while count and (self.entries[count - 1].batch or 0) > batch:
             count -= 1
-        return count
+        return self.forgotten + count
 
     @property
     def paths(self) -> set[str]:
@@ -183,12 +207,8 @@ class FileLog:
         own = (e for e in self.entries if e.path is not None and not e.refused)
         return {e.origin or e.path or "" for e in own}
 
-    @property
-    def last_delivered(self) -> int:
-        """The last number of the inbox that the log knows of; -1 if there is none."""
-        return max((e.inbox for e in self.entries if e.inbox is not None), default=-1)
-
     def _remember(self, entry: Entry) -> None:
+        self.last_delivered = max(self.last_delivered, -1 if entry.inbox is None else entry.inbox)
         self.entries.append(entry)
         self.times.append(entry.after(self.times[-1]))
 
@@ -292,30 +312,42 @@ class Stretch:
 
 
 class LogTail:
-    """The entries of a log by micro-batch; ``start`` is the stream's time before the first."""
+    """The entries of a log by micro-batch; ``start`` is the stream's time before the first.
+
+    Those of micro-batches before the last one that was asked for are forgotten: a run goes on
+    for as long as it likes.
+    """
 
     def __init__(self, path: Path, start: StreamTime) -> None:
-        self._path, self._size = path, 0
+        self._path, self._start = path, start
+        self._rewind()
+
+    def _rewind(self) -> None:
+        self._size = self._first = self._batch = 0
         self._entries: list[Entry] = []
         self._batches: list[int] = []
-        self._times = [start]
+        self._times = [self._start]
 
     def stretch(self, batch: int) -> Stretch:
         """What was admitted for a micro-batch, which has begun: it is in the log by then."""
+        if batch < self._batch:
+            self._rewind()
+        self._batch = batch
         self._read()
-        first = bisect_right(self._batches, batch - 1)
         last = bisect_right(self._batches, batch)
-        return Stretch(first, self._entries[first:last], self._times[first : last + 1])
+        return Stretch(self._first, self._entries[:last], self._times[: last + 1])
 
     def _read(self) -> None:
-        if not self._path.exists():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._size)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._size += len(whole)
-        for entry in read_entries(whole, self._path):
-            self._entries.append(entry)
-            self._batches.append(entry.batch or 0)
-            self._times.append(entry.after(self._times[-1]))
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._size)
+                text = file.read()
+            whole = text[: text.rfind(b"\n") + 1]
+            self._size += len(whole)
+            for entry in read_entries(whole, self._path):
+                self._entries.append(entry)
+                self._batches.append(entry.batch or 0)
+                self._times.append(entry.after(self._times[-1]))
+        old = bisect_right(self._batches, self._batch - 1)
+        del self._entries[:old], self._batches[:old], self._times[:old]
+        self._first += old

@@ -50,18 +50,18 @@ class StreamFiles:
         ``slowest`` is how far a stream has come that this one has to wait for.
         """
         log = self._open()
-        if len(log.entries) < start:
+        if log.count < start:
             raise StateError(
                 "the file log does not match Spark's offsets",
                 where=self.spec.log,
                 expected=f"at least {start} entries",
-                found=f"{len(log.entries)}",
+                found=f"{log.count}",
                 remedy="restore all of the checkpoint, or start over with a new one",
             )
         if start != self._start:  # Spark asks when the micro-batch before is over
             self._start = start
             self._admission(log).forget_before(start)
-        if len(log.entries) == start:
+        if log.count == start:
             entries = self._admitted(log, slowest) or self._silence(log)
             log.append([replace(entry, batch=batch) for entry in entries])
         return max(log.until(batch), start)
@@ -101,7 +101,7 @@ class StreamFiles:
             self._listing = list(waiting)
         if not waiting:
             taken += admission.refuse_unfinished()
-            if self.spec.once or not log.entries:
+            if (self.spec.once and not log.forgotten) or not log.entries:
                 check_some_readable([*log.entries, *taken])
         last = not waiting and (self.spec.once or contents)
         if last and (taken or not ended):
@@ -124,7 +124,7 @@ class StreamFiles:
                 self._pace.was_full()
                 break
             waiting.popleft()
-            number = len(log.entries) + len(taken)
+            number = log.count + len(taken)
             entry = admission.admit(piece, number, time)
             if entry is None and piece is not item:  # a row is longer
                 piece, entry = item, admission.admit(item, number, time)
