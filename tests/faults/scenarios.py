@@ -236,11 +236,11 @@ def full(world: World, patch: pytest.MonkeyPatch) -> str:
     real, room = atomic_files.write, world.rng.randint(4, 30)
     left = [room]
 
-    def write(path: Path, fill: Callable[[Path], object]) -> None:  # also for all that is published
-        left[0] -= 1
+    def write(path: Path, fill: Callable[[Path], object], **options: bool) -> None:
+        left[0] -= 1  # also for all that is published
         if left[0] < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(path, fill)
+        real(path, fill, **options)
 
     with patch.context() as within:
         within.setattr(atomic_files, "write", write)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,18 +18,20 @@ class Crash(BaseException):
 class StoppingDisk:
     """Counts what is done to the disk; before the ``at``-th operation the machine stops.
 
-    Changes of names that were not synced by then may be lost, each for itself.
+    Changes of names that were not synced by then may be lost, each for itself; so may what files
+    hold that were not.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int | None, seed: int = 0) -> None:
         self.at, self.done, self.log = at, 0, []
         self._chance = random.Random(seed)
         self._undo: dict[Path, list[tuple[Path, bytes | None]]] = {}
-        for name in ("write", "rename", "delete", "sync_names"):
+        self._unsynced: set[Path] = set()
+        for name in ("write", "sync", "rename", "delete", "sync_names"):
             monkeypatch.setattr(files, name, self._counted(name, getattr(files, name)))
 
     def _counted(self, name, operation):
-        def counted(path: Path, *more):
+        def counted(path: Path, *more, **options):
             if self.at is not None and self.done >= self.at:
                 self._lose()
                 raise Crash
@@ -40,11 +43,25 @@ class StoppingDisk:
                 self._undo.setdefault(one.parent, []).append((one, held))
             if name == "sync_names":
                 self._undo.pop(path, None)
-            return operation(path, *more)
+            operation(path, *more, **options)
+            self._note_contents(name, path, *more, **options)
 
         return counted
 
+    def _note_contents(self, name: str, path: Path, *more: Any, synced: bool = True) -> None:
+        """Which files hold what is not on the disk yet, under the names that they have."""
+        if name == "write" and not synced:
+            self._unsynced.add(path)
+        elif name == "rename" and path in self._unsynced:
+            self._unsynced |= {more[0]}
+        elif name == "sync":
+            self._unsynced.discard(path)
+
     def _lose(self) -> None:
+        for path in sorted(self._unsynced):
+            if path.exists() and self._chance.random() < 0.5:
+                path.write_bytes(b"")
+        self._unsynced = set()
         for changes in self._undo.values():
             for path, held in reversed(changes):
                 if self._chance.random() < 0.5:

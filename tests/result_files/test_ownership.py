@@ -157,7 +157,8 @@ def test_files_are_synced_before_their_names_and_names_before_the_commit(
     done = [name for name, _ in disk.log]
     files = sum(p.name.startswith("batch-00000001") for p in where.directory.iterdir())
     assert done == [
-        *["write"] * files, "write", *["rename"] * files, "sync_names", "rename", "sync_names",
+        *["write"] * files, "write", "sync",
+        *["rename"] * files, "sync_names", "rename", "sync_names",
     ]  # fmt: skip
 
 

@@ -71,6 +71,19 @@ def test_wherever_it_stops_each_has_the_micro_batch_or_has_it_not_and_a_repetiti
     assert mixed, "some stop between the first and the last commit"
 
 
+def test_everything_is_written_before_anybody_waits_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = [next_batch(where) for where in places(tmp_path)]
+    disk = StoppingDisk(monkeypatch, None)
+    publish_together(together)
+    done = [name for name, _ in disk.log]
+    changes_and_commits = 2 * len(NAMES)
+    assert done[: 2 * changes_and_commits] == [
+        *["write"] * changes_and_commits, *["sync"] * changes_and_commits,
+    ]  # fmt: skip
+
+
 def test_side_by_side_and_a_few_at_a_time_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,6 +47,9 @@ class Collected:
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         self.answers += answers
         return {}
+
+    def sync(self, hidden: Mapping[str, Any]) -> None:
+        """It is kept in memory."""
 
     def take(self) -> pa.Table:
         """The changes since the last time."""

@@ -24,17 +24,28 @@ from windrow.object_store.object_path import ObjectPath, readable_path
 T = TypeVar("T")
 
 
-def write(path: Path, fill: Callable[[Path], object]) -> None:
-    """Let ``fill`` write a file, and wait until its bytes are on the disk; nothing if it fails."""
+def write(path: Path, fill: Callable[[Path], object], *, synced: bool = True) -> None:
+    """Let ``fill`` write a file, and wait until its bytes are on the disk; nothing if it fails.
+
+    One that is not ``synced`` here has to be before it gets its name: who writes many waits for all
+    of them at once, which takes a disk little more than one.
+    """
     if isinstance(path, ObjectPath):
         path.upload(fill)
         return
     try:
         fill(path)
-        _sync(path, os.O_RDONLY)
+        if synced:
+            _sync(path, os.O_RDONLY)
     except Exception:
         path.unlink(missing_ok=True)
         raise
+
+
+def sync(path: Path) -> None:
+    """Wait until the bytes of a file are on the disk."""
+    if not isinstance(path, ObjectPath):
+        _sync(path, os.O_RDONLY)
 
 
 def rename(path: Path, new: Path) -> None:

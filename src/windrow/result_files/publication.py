@@ -6,7 +6,8 @@ fails, power included, a commit never names what is not there.
     changes and commit, hidden, synced ──► changes renamed, synced ──► the commit renamed, synced
 
 Each arrow waits for the disk. Micro-batches of many queries are therefore published together, step
-by step: a disk that is asked to write down many small things at once does so once.
+by step: everything is written before anybody waits, and a disk that is asked to write down many
+small things at once does so once.
 """
 
 from __future__ import annotations
@@ -48,13 +49,20 @@ class Place:
     run: str
     compact_at: int = field(default_factory=lambda: COMPACT_AT.value)
 
-    def hide(self, table: pa.Table) -> str:
-        """Changes in order of their instants, as a file that is not a result yet; its name."""
+    def hide(self, table: pa.Table, *, synced: bool = True) -> str:
+        """Changes in order of their instants, as a file that is not a result yet; its name. Who
+        does not have it ``synced`` has to ``sync`` it before it is published."""
         path = self.directory / f".batch-{uuid.uuid4().hex}"
         if isinstance(path, ObjectPath):  # it keeps its name, and a commit will name it
             path = path.with_name(f"{path.name[1:]}.{RESULT_ENDINGS[self.format]}")
-        files.write(path, lambda new: write_table(in_order(table), new, self.format))
+        changes = in_order(table)
+        files.write(path, lambda new: write_table(changes, new, self.format), synced=synced)
         return path.name
+
+    def sync(self, hidden: Iterable[str]) -> None:
+        """Wait until hidden files are on the disk."""
+        for name in hidden:
+            files.sync(self.directory / name)
 
     def publish(self, hidden: Sequence[str], commit: Commit) -> None:
         """Make hidden files the results of a micro-batch, unless it has been committed before."""
@@ -95,6 +103,7 @@ class Publication:
         self._path = commit.path(place.directory)
         self._waiting = self._path.with_name(f".{self._path.name}.{uuid.uuid4().hex}")
         self._over: str | None = None
+        self._unsynced: list[str] = []
 
     def write(self) -> None:
         """Write down all that there is, unless it has been committed before."""
@@ -107,10 +116,17 @@ class Publication:
     def write_anew(self) -> None:
         self._over = files.version_read(self._path)
         if self.more is not None:
-            self.hidden.append(self.place.hide(self.more))
+            self.hidden.append(self.place.hide(self.more, synced=False))
+            self._unsynced = self.hidden[-1:]
         self.commit = replace(self.commit, files=self._names())
         if not isinstance(self._path, ObjectPath):
-            files.write(self._waiting, lambda new: new.write_text(self._text, encoding="utf-8"))
+            text = self._text.encode()
+            files.write(self._waiting, lambda new: new.write_bytes(text), synced=False)
+            self._unsynced.append(self._waiting.name)
+
+    def sync(self) -> None:
+        """Wait until all that was written down is on the disk."""
+        self.place.sync(self._unsynced)
 
     @property
     def _text(self) -> str:
@@ -133,8 +149,11 @@ class Publication:
             files.delete(path)
         for old, new in zip(sorted(self.hidden), self.commit.files, strict=True):
             files.rename(directory / old, directory / new)
+
+    def sync_files(self) -> None:
+        """Wait until the names of the files are on the disk."""
         if self.hidden:
-            files.sync_names(directory)
+            self._sync_names()
 
     def _left(self) -> list[Path]:
         """Files of the micro-batch that were never committed and are not replaced. They were named
@@ -153,6 +172,13 @@ class Publication:
             files.publish(self._path, self._text, self._over)
         else:
             files.rename(self._waiting, self._path)
+
+    def sync_commit(self) -> None:
+        """Wait until the name of the commit is on the disk."""
+        self._sync_names()
+
+    def _sync_names(self) -> None:
+        if not self.done:
             files.sync_names(self.place.directory)
 
     @property
@@ -165,7 +191,12 @@ class Publication:
         compact_if_due(self.place.directory, self.commit.batch, self.place.compact_at)
 
 
-STEPS = tuple(map(methodcaller, ("write", "name_files", "name_commit")))
+STEPS = tuple(
+    map(
+        methodcaller,
+        ("write", "sync", "name_files", "sync_files", "name_commit", "sync_commit"),
+    )
+)
 SideBySide = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
 
 

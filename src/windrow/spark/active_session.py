@@ -1,8 +1,8 @@
-"""Which session Spark takes for the current one."""
+"""Which session Spark takes for the current one, and what is set in it for a while."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,3 +26,20 @@ def active(session: SparkSession) -> Iterator[None]:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+@contextmanager
+def with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Have a session's settings other values for a while. A streaming query goes on with those that
+    it was started with."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, known in before.items():
+            if known is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, known)

@@ -40,7 +40,7 @@ def broken() -> None:
     raise RuntimeError("broken by a test")
 
 
-def full_disk(*_: object) -> None:
+def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
@@ -90,9 +90,9 @@ def test_a_disk_that_is_full_when_results_are_published_is_reported(tmp_path, mo
     write_streams(tmp_path, files=FILES, rows=100)
     real, left = atomic_files.write, [9]
 
-    def write(path: Path, fill: Callable[[Path], object]) -> None:
+    def write(path: Path, fill: Callable[[Path], object], **options: bool) -> None:
         left[0] -= path.name.startswith((".batch-", "._commit-"))
-        (full_disk if left[0] < 0 else real)(path, fill)
+        (full_disk if left[0] < 0 else real)(path, fill, **options)
 
     found = compiled(tmp_path, QUERIES, "found")
     with monkeypatch.context() as patch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -67,9 +68,14 @@ class Queries:
     ``store``."""
 
     def __init__(
-        self, queries: list[str], directory: Path, place: Path, store: Path | None = None
+        self,
+        queries: list[str],
+        directory: Path,
+        place: Path,
+        store: Path | None = None,
+        buckets: Callable[[int], tuple[int, ...]] = lambda _: BUCKETS,
     ) -> None:
-        store = store or place
+        store, self.buckets = store or place, buckets
         text = "".join(
             f"CREATE STREAM {n} (ts BIGINT, k BIGINT, v BIGINT) FROM '{directory / n}' "
             "FORMAT parquet TIMESTAMP BY ts SLACK 3;"
@@ -107,7 +113,8 @@ class Queries:
                 files=1,
                 quarantine=self.quarantine,
             )
-            routes = [(job, Routes.of(name, found, BUCKETS)) for job, found in enumerate(stages)
+            routes = [(job, Routes.of(name, found, buckets(job)))
+                      for job, found in enumerate(stages)
                       if name in streams_in(plans[job])]  # fmt: skip
             streams.append(StreamTask(spec, with_kinds(routes)))
         self.tasks = PipelineTasks(tuple(streams), tuple(levels), SHARES)
@@ -119,7 +126,7 @@ class Queries:
             run=str(self.place),
             stage=stages[level],
             slacks=dict.fromkeys(streams_in(plan), 3),
-            routes=Routes.of(level, stages, BUCKETS),
+            routes=Routes.of(level, stages, self.buckets(job)),
             clock=Clock.INTEGER,
             job=job,
             delivery=self.collected[job] if level == len(stages) - 1 else None,
@@ -210,6 +217,25 @@ def test_each_of_many_queries_answers_as_if_it_were_alone(tmp_path, direct):
     pages = [p for p in together.quarantine.directory.rglob("*") if p.is_file()]
     lines = [line for page in pages for line in page.read_text().splitlines()]
     assert len(lines) == len(set(lines)) > 0, "each late row is put aside once"
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_query_that_has_one_bucket_answers_as_one_that_has_many(tmp_path, direct):
+    write_files(tmp_path)
+    queries = [QUERIES[name] for name in ("sub-windows", "sub-windows, computed", "one bucket")]
+    queries += [f"SELECT k, MIN(v) AS m FROM a [RANGE {n}] GROUP BY k" for n in (20, 20, 30, 40)]
+    spread = Queries(queries, tmp_path, tmp_path / "spread")
+    apart = Queries(
+        queries, tmp_path, tmp_path / "apart", buckets=lambda job: (BUCKETS[job % len(BUCKETS)],)
+    )
+    expected, answers = spread.run(direct=direct)
+    found, same = apart.run(direct=direct)
+    assert same == answers
+    assert counted(found) == counted(expected)
+    assert sum(c["late"] for c in counted(found)) > 0
+    for pages in (q.quarantine.directory.rglob("*") for q in (spread, apart)):
+        lines = [line for p in pages if p.is_file() for line in p.read_text().splitlines()]
+        assert len(lines) == len(set(lines)) > 0, "each late row is put aside once"
 
 
 class Forgetful(WorkerCache):

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from windrow.core.thresholds import Threshold
 from windrow.sharing.schedule import Pace
+from windrow.spark.run.plain_jobs import PlainJobs
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.source.batch_tasks import BatchTasks, PipelineTasks, ShareClaims
 from windrow.spark.source.file_log import LogTail, Stretch
@@ -28,7 +29,8 @@ from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask, TaskReport, reports_in
 from windrow.spark.stage.routes import PACKED, spark_hash
 
-CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction")
+SESSION = "org.apache.spark.sql.classic.SparkSession"
+CLASSES = ("PythonRDD", "PythonUtils", "SimplePythonFunction", SESSION, f"{SESSION}$")
 """Of Java, that PySpark uses whenever a job is run."""
 BYTES_AGAIN = Threshold(64 * 2**20)
 """Bytes that may be read once more than needed, by all tasks together."""
@@ -106,8 +108,11 @@ class MicroBatches:
         return self._through(frame, tasks, range(levels))
 
     def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:
-        context, work = self._session.sparkContext, tasks.reporting(stretches)
-        return reports_in(context.runJob(self._numbers, work))  # as collect, but for a closure less
+        return reports_in(self._jobs.run(self._numbers, tasks.reporting(stretches)))
+
+    @cached_property
+    def _jobs(self) -> PlainJobs:
+        return PlainJobs(self._session)
 
     @cached_property
     def _numbers(self) -> Any:

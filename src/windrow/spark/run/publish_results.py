@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import zip_longest
 
-from windrow.result_files.publication import publish_together
+from windrow.result_files.publication import Publication, publish_together
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.sink.file_delivery import merge
 from windrow.spark.stage.level_task import HANDS
@@ -26,9 +26,21 @@ class ResultPublisher:
         for together in zip_longest(*lists, fillvalue=()):
             publications = merge(publication for part in together for publication in part)
             if len(publications) > 1:
-                publish_together(publications, self._hands.map)
+                publish_together(publications, self._side_by_side)
             else:
                 publish_together(publications)
+
+    def _side_by_side(
+        self, step: Callable[[Publication], None], publications: Sequence[Publication]
+    ) -> Iterable[None]:
+        """A step for many: each hand has its share, and is told once."""
+
+        def do(share: Sequence[Publication]) -> None:
+            for publication in share:
+                step(publication)
+
+        shares = (publications[first::HANDS] for first in range(HANDS))
+        return self._hands.map(do, [share for share in shares if share])
 
     @cached_property
     def _hands(self) -> ThreadPoolExecutor:

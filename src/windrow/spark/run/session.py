@@ -56,6 +56,8 @@ STREAMING = {
     "spark.sql.adaptive.enabled": "false",
     # A watched directory is listed as often as this when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
+    # The plan of every micro-batch is written down for whoever looks, in as few words as there are.
+    "spark.sql.ui.explainMode": "simple",
 }
 NOTES_SETTING = "spark.sql.streaming.checkpointFileManagerClass"
 NOTES_CLASS = "windrow.CheckpointFiles"

@@ -47,7 +47,13 @@ from windrow.spark.source.fill_task import FillTask, as_sent
 from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
-from windrow.spark.stage.subscription_index import layout_for, with_cut, with_whole_paths
+from windrow.spark.stage.subscription_index import (
+    ALONE,
+    Seat,
+    layout_for,
+    with_cut,
+    with_whole_paths,
+)
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
 
@@ -55,7 +61,8 @@ Inputs = dict[str, StreamDeclaration | RelationDeclaration]
 
 
 class SparkJob:
-    """See the module. ``directory`` is the job's own in the checkpoint; a ``group`` has members."""
+    """See the module. ``directory`` is the job's own in the checkpoint; a ``group`` has members.
+    It starts ``among`` other jobs."""
 
     def __init__(
         self,
@@ -65,6 +72,7 @@ class SparkJob:
         directory: Path,
         strategy: Strategy,
         group: Group | None = None,
+        among: Sequence[Job] = (),
     ) -> None:
         self.job, self.strategy, self._group = job, strategy, group
         if group is not None:
@@ -84,7 +92,13 @@ class SparkJob:
             directory.absolute(),
             self.declaration.name,
             fingerprint_of(stays, self.inputs, self.strategy),
-            lambda: layout_for(plan, stages, shuffle_partitions(session), index_memory(session)),
+            lambda: layout_for(
+                plan,
+                stages,
+                shuffle_partitions(session),
+                index_memory(session),
+                seat_of(job, among),
+            ),
         )
         self.joined: Joined | None = None
         """How it came to its pipeline, if that had run before."""
@@ -122,7 +136,7 @@ class SparkJob:
     ) -> list[StageTask]:
         """Its stages in tasks, by level; ``number`` is the job's in its pipeline. Results of up to
         ``room`` bytes are told."""
-        delivery, joined = self.results.delivery(room), self.joined
+        delivery, joined = self.results.delivery(0 if self._writes_itself else room), self.joined
         edges = {e.source: e.name for s in reversed(self.stages) for e in reversed(s.inputs)}
         return [
             StageTask(
@@ -141,6 +155,12 @@ class SparkJob:
             for stage in self.stages
         ]
 
+    @property
+    def _writes_itself(self) -> bool:
+        """Whether the task writes all that there is of the results of a micro-batch. Others tell
+        the driver the little that they have, who makes one file of what several have told."""
+        return len(self.home.buckets) == 1 and not self.results.tables
+
     def fill_task(self, number: int, exchange: str | None, fills: Path) -> FillTask | None:
         """What it is filled with in its first micro-batch, from files of a directory, if it is."""
         joined = self.joined
@@ -158,6 +178,12 @@ class SparkJob:
         )
         routes = Routes((), self.home.buckets, exchange)
         return FillTask(number, routes, edges, dict(joined.times), joined.size)
+
+
+def seat_of(job: Job, among: Sequence[Job]) -> Seat:
+    """A job's among those that start together; a group of queries is a crowd by itself."""
+    alone = [other.name for other in among if not other.is_shared]
+    return Seat(alone.index(job.name), len(alone)) if job.name in alone else ALONE
 
 
 def join_tables(jobs: Collection[SparkJob], runs: Collection[str]) -> None:

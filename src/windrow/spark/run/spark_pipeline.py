@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import StateError, WindrowError
-from windrow.spark.active_session import active
+from windrow.spark.active_session import active, with_settings
 from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
 from windrow.spark.checkpoint.pipeline_directory import Joined, PipelineHome
@@ -41,15 +41,15 @@ from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.source.file_source import (
-    WindrowSource,
-)
-from windrow.spark.source.fill_task import FillTask
+from windrow.spark.source.file_source import WindrowSource
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits, Version
 
+NOTHING_TO_RUN = {"spark.sql.codegen.wholeStage": "false"}
+"""Of a query whose tasks are all ours: Spark would write code for every micro-batch that runs over
+no rows."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet, or have nothing new."""
 
@@ -298,8 +298,9 @@ class Pipeline:
     # What Spark is given
 
     def _start(self) -> StreamingQuery:
-        with active(self._session):
-            self._session.dataSource.register(WindrowSource)
+        session, framed = self._session, self.feed.frames
+        with active(session), with_settings(session, {} if framed else NOTHING_TO_RUN):
+            session.dataSource.register(WindrowSource)
             return self._writer().start()
 
     @property
@@ -378,9 +379,6 @@ class Pipeline:
             self.recorder.note_failures(errors)
             for error in errors.values():
                 self._tell(f"{error}; the other queries go on")
-
-    def _fill_task(self, number: int) -> FillTask | None:
-        return self.plan.fill_task(number)
 
     def _stay_behind(self, numbers: Iterable[int]) -> None:
         self.home = self.home.without(self.jobs[number].name for number in numbers)

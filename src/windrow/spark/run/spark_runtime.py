@@ -155,8 +155,7 @@ class OnSpark:
             group = self._groups.without(run, gone)
             job = job_of_group(group)
             self._groups.known[job.name] = group
-            assert self._session is not None
-            run.follow(self._spark_job(self._session, job, self._catalog))
+            run.follow(self._spark_job(job, self._catalog))
         run.pipeline.go_on()
 
     def jobs(
@@ -242,7 +241,7 @@ class OnSpark:
         self, session: SparkSession, jobs: Sequence[Job], catalog: Catalog
     ) -> list[SparkRun]:
         """Pipelines for the jobs, and what looks at each of these."""
-        found = {job.name: job for job in (self._spark_job(session, j, catalog) for j in jobs)}
+        found = {j.name: j for j in (self._spark_job(job, catalog, *jobs) for job in jobs)}
         grown = {run: found.pop(name) for run in self.runs if (name := run.directory) in found}
         join_tables(found.values(), runs_of(self._directory))
         running = [pipeline.home.directory for pipeline in self.pipelines]
@@ -279,10 +278,11 @@ class OnSpark:
             pipeline.go_on()
         return [*(runs[name] for name in found), *grown]
 
-    def _spark_job(self, session: SparkSession, job: Job, catalog: Catalog) -> SparkJob:
+    def _spark_job(self, job: Job, catalog: Catalog, *among: Job) -> SparkJob:
+        assert self._session is not None
         group = self._groups.known[job.name] if job.is_shared else None
         directory = self._directory / job.name if group is None else group.directory
-        return SparkJob(session, job, catalog, directory, self.strategy, group)
+        return SparkJob(self._session, job, catalog, directory, self.strategy, group, among)
 
     # What comes through a connection
 

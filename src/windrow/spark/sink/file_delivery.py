@@ -86,7 +86,11 @@ class FileDelivery:
         return changes if self.query is None else with_query(changes, self.query)
 
     def _hide(self, changes: pa.Table) -> dict[str, Any]:
-        return {"file": self.place.hide(changes)}
+        return {"file": self.place.hide(changes, synced=False)}
+
+    def sync(self, hidden: Mapping[str, Any]) -> None:
+        """Wait until all hidden files are on the disk."""
+        self.place.sync(_names([hidden]))
 
     def publications(self, batch: int, reports: Sequence[Report]) -> list[list[Publication]]:
         """What the tasks wrote and told, to be published list by list."""
@@ -143,8 +147,13 @@ class MemberDelivery(FileDelivery):
     def _hide(self, changes: pa.Table) -> dict[str, Any]:
         """A hidden file for each query with changes and a directory, and one for the kept."""
         mine, others = self._split(changes)
-        own = [[n, self._place_of(n).hide(t), t.num_rows] for n, t in others.items()]
-        return {"file": None if mine is None else self.place.hide(mine), "own": own}
+        own = [[n, self._place_of(n).hide(t, synced=False), t.num_rows] for n, t in others.items()]
+        return {"file": None if mine is None else self.place.hide(mine, synced=False), "own": own}
+
+    def sync(self, hidden: Mapping[str, Any]) -> None:
+        super().sync(hidden)
+        for number, name, _ in hidden.get("own", ()):
+            self._place_of(number).sync([name])
 
     def _split(self, changes: pa.Table) -> tuple[pa.Table | None, dict[int, pa.Table]]:
         """The changes of queries that are kept together, and of each directory."""

@@ -152,8 +152,13 @@ class StreamTask:
         tells it the counts, and who has the first of all keeps the quarantine.
         """
         spec = self.spec
-        routes = {job: replace(r, wanted=wanted) for job, r in self.routes if job in jobs}
-        first = not routes or wanted is None or self._first_bucket in wanted
+        asked = {job: r for job, r in self.routes if job in jobs}
+        first = not asked or wanted is None or self._first_bucket in wanted
+        routes = {
+            job: replace(route, wanted=wanted)
+            for job, route in asked.items()
+            if wanted is None or not wanted.isdisjoint(route.buckets)
+        }
         quarantine = spec.quarantine if first else None
         intake = Intake(spec, quarantine, ROWS_PER_BLOB.value)
         counts: dict[int, Counts] = {job: {} for job in routes}

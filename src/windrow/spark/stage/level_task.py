@@ -39,7 +39,7 @@ Mine = dict[int, dict[int, Parts]]
 Answers = list[tuple[BucketHost, Answer]]
 """What the buckets of a task answer for one job."""
 HANDS = 4
-"""Results are hidden and published side by side: each waits for the disk, not for the processor."""
+"""Results are synced and published side by side: each waits for the disk, not the processor."""
 OF_ALL = (StateError, MemoryError, OSError)
 """Errors that are nobody's own: a damaged checkpoint, a full disk."""
 
@@ -187,18 +187,23 @@ class LevelTask:
         )
 
     def _deliver(self, answers: Mapping[int, Answers]) -> dict[int, Report]:
-        """Hide the answers of last stages, by job."""
-
-        def deliver(job: int) -> Report:
+        """Hide the answers of last stages, by job; then wait until all are on the disk."""
+        found = {}
+        for job, mine in answers.items():
             with failing_alone(job):
-                return self._by_job[job].deliver(answers[job])
+                found[job] = self._by_job[job].deliver(mine)
 
-        found = {job: deliver(job) for job in answers if self._by_job[job].tells(answers[job])}
-        large = [job for job in answers if job not in found]
-        if not large:
-            return found
-        with ThreadPoolExecutor(min(len(large), HANDS)) as hands:
-            return {**found, **dict(zip(large, hands.map(deliver, large), strict=True))}
+        def sync(job: int) -> None:
+            with failing_alone(job):
+                self._by_job[job].sync(found[job])
+
+        large = [job for job in answers if not self._by_job[job].tells(answers[job])]
+        if len(large) == 1:
+            sync(large[0])
+        elif large:
+            with ThreadPoolExecutor(min(len(large), HANDS)) as hands:
+                list(hands.map(sync, large))
+        return found
 
     def _files_before(self, batch: int) -> Mapping[str, str]:
         """The files of state that a micro-batch begins with."""

@@ -204,7 +204,7 @@ def by_bucket(delta: Delta, edge: StageEdge, routes: Routes) -> Iterator[tuple[i
     buckets, wanted = routes.buckets, routes.wanted
     if not len(delta):
         return
-    if edge.key is None:
+    if edge.key is None or len(buckets) == 1:
         if wanted is None or buckets[0] in wanted:
             yield buckets[0], delta
         return

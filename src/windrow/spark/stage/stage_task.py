@@ -6,7 +6,7 @@ Where blobs come from and go to, and when state is written, is the level's busin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -51,6 +51,10 @@ class ResultDelivery(Protocol):
 
         That is JSON, but for a batch under ``TOLD``.
         """
+        ...
+
+    def sync(self, hidden: Mapping[str, Any]) -> None:
+        """Wait until what ``hide`` has said is on the disk: many wait together."""
         ...
 
 
@@ -122,6 +126,11 @@ class StageTask:
         counts = add_counts(answer.counts for _, answer in answers)
         hidden = self.delivery.hide([answer.delta for _, answer in answers])
         return Report(max(host.now for host, _ in answers), counts, hidden)
+
+    def sync(self, report: Report) -> None:
+        """Wait until what was hidden is on the disk."""
+        assert self.delivery is not None
+        self.delivery.sync(report.hidden)
 
     def _count_late(self, bucket: int, host: BucketHost, answer: Answer) -> None:
         """Keep rows whose instant was closed already, under a name that a repetition has too."""
