@@ -43,13 +43,15 @@ class Collected:
     def __init__(self, plan: Node, *, final: bool = True) -> None:
         self.plan, self.final = plan, final
         self.answers: list[Delta] = []
+        self.synced = 0
 
     def hide(self, answers: Sequence[Delta]) -> dict[str, Any]:
         self.answers += answers
         return {}
 
     def sync(self, hidden: Mapping[str, Any]) -> None:
-        """It is kept in memory."""
+        """It is kept in memory; that it is asked for is counted."""
+        self.synced += 1
 
     def take(self) -> pa.Table:
         """The changes since the last time."""

@@ -50,7 +50,9 @@ def delivery(
 
 def report(into: FileDelivery, instants: list[int], now: int, **counts: int) -> Report:
     """What the driver hears, through Spark."""
-    told = TaskReport(jobs={7: Report(now, counts, into.hide([answer(instants)]))})
+    hidden = into.hide([answer(instants)])
+    into.sync(hidden)
+    told = TaskReport(jobs={7: Report(now, counts, hidden)})
     return TaskReport.unpack(told.pack()).jobs[7]
 
 

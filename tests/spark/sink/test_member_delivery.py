@@ -30,7 +30,9 @@ def report(into: MemberDelivery, rows: list[tuple[int, int]], now: int, **counts
     """``rows``: the number of a query and an instant."""
     ts = np.array([t for _, t in rows], np.int64)
     values = pa.record_batch({MEMBER: pa.array([m for m, _ in rows], pa.int64()), "k": ts})
-    told = TaskReport(jobs={7: Report(now, counts, into.hide([Delta.insertions(ts, values)]))})
+    hidden = into.hide([Delta.insertions(ts, values)])
+    into.sync(hidden)
+    told = TaskReport(jobs={7: Report(now, counts, hidden)})
     return TaskReport.unpack(told.pack()).jobs[7]
 
 

@@ -61,9 +61,9 @@ def report(into: FileDelivery, rows: list[tuple[int, ...]], rows_in: int = 5) ->
         {name: pa.array(column, pa.int64()) for name, column in zip(names, columns, strict=True)}
     )
     ts = np.array(columns[-1], np.int64)
-    told = TaskReport(
-        jobs={4: Report(9, {"rows_in": rows_in}, into.hide([Delta.insertions(ts, batch)]))}
-    )
+    hidden = into.hide([Delta.insertions(ts, batch)])
+    into.sync(hidden)
+    told = TaskReport(jobs={4: Report(9, {"rows_in": rows_in}, hidden)})
     return TaskReport.unpack(told.pack()).jobs[4]
 
 

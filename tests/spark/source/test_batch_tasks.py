@@ -196,6 +196,7 @@ def test_both_ways_give_the_same_changes_counts_and_quarantine(tmp_path, query):
     found, (same,) = direct.run(direct=True)
     assert same == answer
     assert len(answer) > 5
+    assert direct.collected[0].synced > 0, "what tasks hide is on the disk before they report"
     assert counted(found) == counted(expected)
     assert sum(c["late"] for c in counted(found)) > 0
     pages = [
