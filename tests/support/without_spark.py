@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.runs import ignore
+from windrow.core.errors import InputError
 from windrow.engine.progress import Report
 from windrow.engine.runner import run
 from windrow.plan.catalog import Catalog
@@ -65,6 +66,11 @@ class _Session:
             master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job,
             _jvm=_Machine(),
         )  # fmt: skip
+
+    @property
+    def _jvm(self) -> object:
+        """There is none, so nobody can bring it classes of ours."""
+        raise InputError(where="a session without Spark", expected="Java", found="none")
 
     def _get(self, name: str, default: str = "") -> str:
         return str(CORES) if name == "spark.sql.shuffle.partitions" else default

@@ -43,9 +43,10 @@ def spec(
     **options,
 ) -> SourceSpec:
     start = f"FROM '{tmp_path / source}' FORMAT {format_} " if source else ""
+    unit = " MICROSECONDS" if kind == "TIMESTAMP" else ""
     compiled = compile_script(
-        f"CREATE STREAM s (ts {kind}, k INT) {start}TIMESTAMP BY ts SLACK 2 {clause};"
-        "CREATE QUERY q AS SELECT k FROM s [RANGE 5];"
+        f"CREATE STREAM s (ts {kind}, k INT) {start}TIMESTAMP BY ts SLACK 2{unit} {clause};"
+        f"CREATE QUERY q AS SELECT k FROM s [RANGE 5{unit}];"
     )
     log = str(tmp_path / "checkpoint" / "s.log")
     return SourceSpec(compiled.catalog.streams[0], log, tasks=2, **options)
