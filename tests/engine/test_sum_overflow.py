@@ -154,3 +154,23 @@ def test_queries_that_share_a_selection_are_told_of_what_is_beyond() -> None:
         db.push("s", ROWS)
     db.advance(to=9)
     assert [q.answer()["m"].to_pylist() for q in shared] == [[None, 8, 6], [None, 8]]
+
+
+def test_a_sum_that_two_lengths_of_a_join_share_says_so_too() -> None:
+    db = windrow.connect()
+    joined = "a [RANGE {0} SLIDE 2], b [RANGE {0} SLIDE 2] WHERE a.k = b.k GROUP BY a.k"
+    short, long = db.execute(
+        "CREATE STREAM a (ts BIGINT, k INT, v BIGINT); CREATE STREAM b (ts BIGINT, k INT);"
+        + "".join(
+            f"CREATE QUERY of_{n} AS SELECT a.k, SUM(a.v) AS t FROM {joined.format(n)};"
+            for n in (2, 8)
+        )
+    )
+    assert "over one join" in db.explain("of_2")
+    most = 2**63 - 1
+    db.push("a", {"ts": [0, 3], "k": [1, 1], "v": [most, most]})
+    db.push("b", {"ts": [1, 3], "k": [1, 1]})
+    with pytest.warns(WindrowWarning, match="numbers overflowed"):
+        db.advance(to=4)
+    assert short.answer().to_pylist() == [{"k": 1, "t": most}]
+    assert long.answer().to_pylist() == [{"k": 1, "t": None}]

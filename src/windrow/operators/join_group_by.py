@@ -25,6 +25,7 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate
+from windrow.columns.integer_overflow import note_overflows
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.types import ARROW
 from windrow.operators.aggregates.replaced_rows import differ
@@ -278,7 +279,9 @@ def _values(function: str, table: GroupedTable) -> pa.Array:
         case "COUNT":
             return pa.array(table.rows)
         case "SUM":
-            return sum_column(table)
+            sums = sum_column(table)
+            note_overflows(sums.null_count)
+            return sums
         case "AVG":
             return mean_column(table, table.rows)
     return pa.array(np.empty(0, np.int64) if table.measure is None else table.measure)
