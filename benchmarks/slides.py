@@ -99,9 +99,10 @@ def as_texts(numbers: np.ndarray) -> pa.Array:
 
 
 def write_files(place: Path, rows: pa.RecordBatch) -> None:
-    """Parquet files for Spark, and one CSV file for Flink, which has two columns more."""
-    (place / "rows").mkdir(parents=True)
-    (place / "csv1").mkdir()
+    """Parquet files for Spark, and CSV for Flink, which has two columns more: a file for each of
+    its two readers, and a few rows that show what it takes to start."""
+    for folder in ("rows", "csv1", "tiny1"):
+        (place / folder).mkdir(parents=True)
     for number, part in enumerate(parts(rows)):
         path = place / "rows" / f"{number:03}.parquet"
         pq.write_table(pa.Table.from_batches([part]), path)
@@ -110,7 +111,10 @@ def write_files(place: Path, rows: pa.RecordBatch) -> None:
     nothing = pa.array([""] * len(rows))
     plain = pa.table([millis, rows.column(1), rows.column(2), nothing, nothing], list("abcde"))
     as_text = pa_csv.WriteOptions(include_header=False, quoting_style="none")
-    pa_csv.write_csv(plain, place / "csv1" / "all.csv", as_text)
+    for turn in (0, 1):
+        dealt = plain.take(pa.array(np.arange(turn, len(plain), 2)))
+        pa_csv.write_csv(dealt, place / "csv1" / f"{turn}.csv", as_text)
+        pa_csv.write_csv(dealt.slice(0, 5), place / "tiny1" / f"{turn}.csv", as_text)
 
 
 def parts(rows: pa.RecordBatch) -> list[pa.RecordBatch]:
