@@ -96,6 +96,8 @@ class JoinLengthsAggregation:
         (delta,) = inputs
         assert (delta.sign > 0).all(), "results of joins of windows end by expiring"
         came, parts, at = _distinct(delta.ts), [Delta.empty(self.schema)], 0
+        ends = np.searchsorted(delta.ts, came, side="right").tolist()
+        start = 0
         while True:
             due = [came[at]] if at < len(came) else []
             if self._number is not None and self._number - self._last < self.b:
@@ -103,9 +105,12 @@ class JoinLengthsAggregation:
             instant = min(due, default=None)
             if instant is None or instant > now:
                 break
-            at += at < len(came) and instant == came[at]
-            self._update(instant, delta.filter(delta.ts == instant))
+            stop = start
+            if at < len(came) and instant == came[at]:
+                stop, at = ends[at], at + 1
+            self._update(instant, delta.slice(start, stop))
             parts.append(self._changes(instant))
+            start = stop
         self._forget_groups()
         return concat(parts, self.schema)
 
