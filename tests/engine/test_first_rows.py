@@ -124,6 +124,16 @@ def test_a_checkpoint_that_was_begun_without_figures_goes_on_without(tmp_path: P
     assert keep_statistics(tmp_path / "state", observed) is None
 
 
+@pytest.mark.usefixtures("files")
+def test_a_run_that_was_killed_before_it_had_kept_them_leaves_a_new_checkpoint(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / ".statistics.json.0af1").write_text('{"rat')
+    assert keep_statistics(tmp_path / "state", observed) == read_statistics(tmp_path / "state")
+    assert read_statistics(tmp_path / "state") is not None
+
+
 def test_damaged_figures_are_named(tmp_path: Path) -> None:
     (tmp_path / STATISTICS).write_text('{"rates": {}}')
     with pytest.raises(StateError, match=r"plans of the checkpoint .* damaged"):

@@ -47,7 +47,7 @@ def keep_statistics(
     place = path_of(checkpoint)
     notes = place / NOTES if isinstance(place, ObjectPath) else place
     known = read_statistics(notes)
-    if known is not None or (place.is_dir() and any(place.iterdir())):
+    if known is not None or (place.is_dir() and _is_begun(place)):
         return known
     seen = observe()
     if seen is None:
@@ -55,3 +55,8 @@ def keep_statistics(
     notes.mkdir(parents=True, exist_ok=True)
     record = json.dumps(statistics_record(seen), indent=1)
     return seen if publish_new(notes / STATISTICS, record) else read_statistics(notes)
+
+
+def _is_begun(checkpoint: Path) -> bool:
+    """Whether a run has had it; a hidden file may be what was left of writing the first."""
+    return any(not path.name.startswith(".") for path in checkpoint.iterdir())
