@@ -19,11 +19,32 @@ STREAMS = """
     CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
     CREATE STREAM r (ts BIGINT, k STRING, v BIGINT);
     CREATE RELATION h (k STRING, owner STRING);
+"""
+HOLD = """
     CREATE QUERY of_s AS SELECT k, v FROM s [RANGE 12];
     CREATE QUERY of_both AS SELECT s.k, r.v FROM s [RANGE 5], r [RANGE 9] WHERE s.v = r.v;
     CREATE QUERY last AS SELECT v, k FROM s [ROWS 4];
     CREATE QUERY each AS SELECT v, k FROM s [PARTITION BY k ROWS 2];
 """
+HOLD_SLIDES = """
+    CREATE QUERY of_s AS SELECT k, v FROM s [RANGE 13 SLIDE 3] WHERE v < 3;
+    CREATE QUERY of_r AS SELECT k, v FROM r [RANGE 12 SLIDE 4];
+    CREATE QUERY of_both AS SELECT s.k, r.v FROM s [RANGE 12 SLIDE 3], r [RANGE 9 SLIDE 3]
+        WHERE s.v = r.v;
+    CREATE QUERY some AS SELECT k FROM s [RANGE 5 SLIDE 6] WHERE v > 2;
+"""
+LATE_SLIDES = [
+    "SELECT s.k, r.v FROM s [RANGE 9 SLIDE 3], r [RANGE 6 SLIDE 3] WHERE s.v = r.v",
+    """SELECT s.k, COUNT(*) AS n FROM s [RANGE 6 SLIDE 6], r [RANGE 6 SLIDE 3] WHERE s.v = r.v
+       GROUP BY s.k""",
+    "SELECT DISTINCT v FROM s [RANGE 12 SLIDE 3]",
+    """SELECT v FROM r [RANGE 8 SLIDE 4]
+       WHERE NOT EXISTS (SELECT * FROM s [RANGE 9 SLIDE 3] WHERE s.v = r.v)""",
+    "SELECT k, v FROM s [RANGE 10 SLIDE 3] WHERE v < 3 AND k = 'a'",
+    "SELECT v FROM s [RANGE 13 SLIDE 6] WHERE v < 3 EXCEPT ALL SELECT v FROM r [RANGE 4 SLIDE 4]",
+    "SELECT k, SUM(v) AS t FROM r [RANGE 12 SLIDE 12] GROUP BY k",
+    "SELECT s.k, r.v FROM s [RANGE 15 SLIDE 3], r [RANGE 6 SLIDE 3] WHERE s.v = r.v",
+]
 LATE = [
     "SELECT k, SUM(v) AS t, COUNT(*) AS n FROM s [RANGE 12] GROUP BY k",
     "SELECT k, v FROM s [RANGE 7] WHERE v > 1",
@@ -65,7 +86,10 @@ def changes_after(handle: Handle, instant: int) -> Counter[tuple]:
     return Counter(row for row in rows if row[0] > instant)
 
 
-@pytest.mark.parametrize("query", LATE)
+EITHER = [*((HOLD, query) for query in LATE), *((HOLD_SLIDES, query) for query in LATE_SLIDES)]
+
+
+@pytest.mark.parametrize(("hold", "query"), EITHER)
 @settings(max_examples=6)
 @given(
     s=streams,
@@ -77,6 +101,7 @@ def changes_after(handle: Handle, instant: int) -> Counter[tuple]:
     least=st.booleans(),
 )
 def test_late_is_as_from_the_beginning(
+    hold: str,
     query: str,
     s: list[Row],
     r: list[Row],
@@ -88,7 +113,7 @@ def test_late_is_as_from_the_beginning(
 ) -> None:
     sized = lowered_thresholds() if least else nullcontext()
     with sized, windrow.connect(strategy=strategy.value) as db, windrow.connect() as other:
-        db.execute(STREAMS)
+        db.execute(STREAMS + hold)
         [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {query};")
         late, now = None, 0
         for connection in (db, other):
@@ -117,7 +142,7 @@ def test_a_view_is_answered_as_a_query_that_ran_from_the_beginning(
 ) -> None:
     sized = lowered_thresholds() if least else nullcontext()
     with sized, windrow.connect() as db, windrow.connect() as other:
-        db.execute(f"{STREAMS} CREATE VIEW asked AS {query};")
+        db.execute(f"{STREAMS} {HOLD} CREATE VIEW asked AS {query};")
         [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {query};")
         for connection in (db, other):
             connection.push("h", {"k": ["a"], "owner": ["Ann"]})
@@ -126,6 +151,28 @@ def test_a_view_is_answered_as_a_query_that_ran_from_the_beginning(
             connection.advance(to=now)
         found = db.query("SELECT * FROM asked").to_pylist()
         assert Counter(tuple(row.values()) for row in found) == bag(early)
+
+
+@pytest.mark.parametrize(
+    ("query", "whole"), [*zip(LATE_SLIDES, (42, 42, 42, 44, 42, 44, 48, 45), strict=True)]
+)
+@pytest.mark.parametrize("strategy", Strategy)
+def test_windows_that_slide_are_whole_by_when_they_slide_next(query, whole, strategy) -> None:
+    """At once, if what is held is long enough; later, if it is not."""
+    with windrow.connect(strategy=strategy.value) as db:
+        db.execute(STREAMS + HOLD_SLIDES)
+        for name in "sr":
+            push(db, name, [(ts, "a", ts % 4) for ts in range(1, 41)])
+        db.advance(to=40)
+        [late] = db.execute(f"CREATE QUERY late AS {query};")
+        assert late.complete_from <= whole
+
+
+def test_a_window_that_reaches_back_to_zero_is_not_taken_for_one_that_reaches_further() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} {HOLD} CREATE VIEW asked AS {LATE[7]};")
+        db.advance(to=5)
+        assert db.query("SELECT * FROM asked").num_rows == 0
 
 
 def check(early: Handle, late: Handle) -> None:
@@ -151,7 +198,7 @@ def test_explain_says_as_a_time_from_when_a_late_query_is_complete() -> None:
 
 def test_a_filled_query_begins_with_its_answer_and_says_from_when_it_is_complete() -> None:
     with windrow.connect() as db:
-        db.execute(STREAMS)
+        db.execute(STREAMS + HOLD)
         push(db, "s", [(1, "a", 1), (5, "b", 2), (9, "a", 3)])
         push(db, "r", [(9, "a", 3)])
         db.advance(to=10)
@@ -181,7 +228,7 @@ def test_a_filled_query_begins_with_its_answer_and_says_from_when_it_is_complete
 def test_what_is_late_by_other_queries_and_by_itself_is_taken_from_who_is_slowest() -> None:
     """A query that waits for another stream holds less, and lets rows wait: both are taken."""
     with windrow.connect() as db:
-        db.execute(STREAMS.replace("[RANGE 12]", "[RANGE 3]"))
+        db.execute(STREAMS + HOLD.replace("[RANGE 12]", "[RANGE 3]"))
         push(db, "s", [(1, "a", 1), (5, "b", 2), (9, "a", 3)])
         push(db, "r", [(5, "a", 1)])
         db.execute("CREATE QUERY late AS SELECT v FROM s [RANGE 5]")
@@ -194,7 +241,7 @@ def test_what_is_late_by_other_queries_and_by_itself_is_taken_from_who_is_slowes
 
 def test_a_query_over_streams_without_rows_has_missed_nothing() -> None:
     with windrow.connect() as db:
-        db.execute(STREAMS)
+        db.execute(STREAMS + HOLD)
         db.advance(to=10)
         [handle] = db.execute("SELECT v FROM s [RANGE 30]")
         assert handle.complete_from is None
@@ -203,7 +250,7 @@ def test_a_query_over_streams_without_rows_has_missed_nothing() -> None:
 
 def test_what_a_filled_query_begins_with_is_written_and_heard(tmp_path) -> None:
     with windrow.connect() as db:
-        db.execute(STREAMS)
+        db.execute(STREAMS + HOLD)
         push(db, "s", [(1, "a", 1), (5, "b", 2)])
         db.advance(to=6)
         [late] = db.execute(f"SELECT v FROM s [RANGE 3] INTO '{tmp_path}/late' FORMAT csv;")

@@ -225,9 +225,13 @@ class EmbeddedRun:
         upto = {s: self._held_upto(start, s) for s in self.since}
         for number, choice in start.fills.items():
             schema = arrow_schema(nodes[number].schema)
-            tuples = choice.insertions(choice.window.take()(), schema)
+            tuples, last = choice.take_insertions(schema)(), upto[choice.wanted.stream]
+            if choice.window.has_own_times:
+                tuples = tuples.split(last)[0]
+            else:  # all of them have come by then, each in the slide to which it belongs
+                tuples = replace(tuples, ts=np.minimum(tuples.ts, last))
             self._filled[number] = WaitingRows(schema)
-            self._filled[number].add(tuples.split(upto[choice.wanted.stream])[0])
+            self._filled[number].add(tuples)
 
     @staticmethod
     def _held_upto(start: LateStart, stream: str) -> int:
@@ -330,11 +334,10 @@ class EmbeddedRun:
         return pa.Table.from_batches([self._live[1].part(number)])
 
     def windows(self) -> Sequence[LiveWindow]:
-        """The windows of tuples that its operators hold."""
-        if self.failure is not None:
+        """The windows of tuples that its operators hold; none before it has all of its own."""
+        if self.failure is not None or self._filled:
             return []
-        held = self.pipeline.held_inputs().values()
-        return list(live_windows(self.name, held, self.pipeline.now, self.since))
+        return list(live_windows(self.name, self.pipeline, self.since))
 
     def summaries(self, number: int) -> Callable[[], pa.Table] | None:
         """The summaries of sub-windows that it keeps, to be made a table of; None if none."""

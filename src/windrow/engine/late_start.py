@@ -11,6 +11,10 @@ If what is held does not reach back far enough, the window gets what there is, a
 from which instant on answers are complete: when all that is missing would have left. What depends
 on more than the contents of windows is not filled: WSTREAM, RSTREAM and the restore forms,
 non-retroactive relations, joins of INTERNAL windows, windows of rows that slide, shared selections.
+
+A window that slides holds tuples by the part of a slide in which they came. Nobody can say which of
+them came up to an instant in between: all windows of a stream are taken as of the same instant if
+one of them slides.
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 from windrow.plan.sharing.shared_synopses import SharedSynopses
-from windrow.plan.window_contents import WindowContents, contents_of, is_held_by
+from windrow.plan.window_contents import WindowContents, contents_of, tells_apart
 from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
@@ -217,13 +221,11 @@ def late_start(
         return None
     if points is None:
         return LateStart({}, FOREVER, now, missed)
+    choices = _choices([p for p in points if p.contents.stream in missed], windows, timestamps)
     fills: dict[int, Choice] = {}
     complete, since = BEGINNING, dict.fromkeys(missed, BEGINNING)
-    for point in points:
+    for point, choice in choices:
         stream = point.contents.stream
-        if stream not in missed:
-            continue
-        choice = _choice(point, windows, timestamps.get(stream))
         after = missed[stream]
         if choice is not None:
             reach = choice.window.complete_after
@@ -234,8 +236,30 @@ def late_start(
                 fills[point.number], after = choice, BEGINNING if reach is None else reach
         complete = max(complete, point.complete_from(after))
         since[stream] = max(since[stream], after)
-    latest = max((choice.window.now for choice in fills.values()), default=now)
+    latest = max((choice.window.whole_at for choice in fills.values()), default=now)
     return LateStart(fills, complete, max(now, min(complete, latest)), since)
+
+
+def _choices(
+    points: Sequence[FillPoint], windows: Sequence[LiveWindow], timestamps: Mapping[str, int]
+) -> list[tuple[FillPoint, Choice | None]]:
+    """The live window for each point. Of one that slides and has gone on further than another of
+    its stream nothing can be taken as of the other's instant: without it, then."""
+    found = [(p, _choice(p, windows, timestamps.get(p.contents.stream))) for p in points]
+    reached: dict[str, int] = {}
+    for point, choice in found:
+        if choice is not None:
+            stream, now = point.contents.stream, choice.window.now
+            reached[stream] = min(reached.get(stream, now), now)
+    ahead = [
+        choice.window
+        for point, choice in found
+        if choice is not None
+        and not choice.window.has_own_times
+        and choice.window.now > reached[point.contents.stream]
+    ]
+    left = [window for window in windows if not any(window is other for other in ahead)]
+    return _choices(points, left, timestamps) if ahead else found
 
 
 def _choice(
@@ -246,10 +270,16 @@ def _choice(
     unnamed = tuple(str(i) for i in range(len(wanted.columns)))
     for window in windows:
         rows = isinstance(wanted.spec, PARTITIONED)
-        whole = is_held_by(wanted, window.contents, window.now, window.since)
-        if whole if rows else window.complete_after is not None:
+        whole = window.has_all_of(wanted)
+        held = window.contents.spec
+        timed = window.complete_after is not None and tells_apart(held, wanted.spec)
+        if whole if rows else timed:
             derivation = derivation_from(window, wanted, timestamp)
             if derivation is not None:
-                spec = window.contents.spec
-                found.append(Choice(window, replace(wanted, spec=spec), unnamed, derivation))
-    return min(found, key=lambda c: c.window.complete_after or BEGINNING, default=None)
+                found.append(Choice(window, replace(wanted, spec=held), unnamed, derivation))
+    return min(found, key=_reach, default=None)
+
+
+def _reach(choice: Choice) -> int:
+    after = choice.window.complete_after
+    return BEGINNING if after is None else after

@@ -9,6 +9,11 @@ References are taken at one moment (``take``) and tables made of them later (``t
 sees one state of the window, never half an update (LWS; Golab 2006, 7.2). Tuples of windows of time
 without SLIDE lie in the order of time, so a table of such a window is a slice of what the operator
 holds, and is not copied.
+
+A window with SLIDE sees tuples when it moves, and lets them leave when it moves: of a tuple it is
+known between which of these instants it came, which is all that another window with the same bounds
+wants to know (``windrow.plan.window_contents.tells_apart``). Those that came since it moved last
+are *coming*: not in the window yet, but in that of who goes on from here.
 """
 
 from __future__ import annotations
@@ -19,24 +24,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns.delta import Delta, batch_of
+from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import evaluate, selection_mask
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
-from windrow.operators.state.held_tuples import HeldInput
+from windrow.engine.pipeline import Pipeline
 from windrow.plan.describe import window as window_text
 from windrow.plan.expressions import Column, Expression, conjunction
-from windrow.plan.nodes import Node, RelationScan, StreamScan
+from windrow.plan.nodes import RelationScan, StreamScan, walk
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 from windrow.plan.window_contents import (
     Derivation,
     WindowContents,
     contents_of,
     follow_from,
-    held_since,
     interval_at,
     is_held_by,
+    slides,
 )
 
 Tuples = Callable[[], Delta]
@@ -44,30 +49,47 @@ Tuples = Callable[[], Delta]
 
 
 @dataclass(frozen=True)
+class Coming:
+    """Tuples that a window which slides has not seen yet, in parts; ``contents`` is what they have,
+    and how far they are selected."""
+
+    contents: WindowContents
+    parts: Sequence[Tuples]
+
+
+@dataclass(frozen=True)
 class LiveWindow:
     """See the module. ``owner`` is the query that holds it; tuples up to ``since`` may be missing.
 
-    ``take`` gives its tuples as of ``now``, while nothing moves.
+    ``take`` gives its tuples as of ``now``, while nothing moves; ``coming`` are those on their way.
+    What leaves until ``whole_at`` may be missing too.
     """
 
     owner: str
     contents: WindowContents
     now: int
+    whole_at: int
     since: int
     take: Callable[[], Tuples]
+    coming: Coming | None
 
     @property
     def complete_after(self) -> int | None:
         """All tuples after this instant are held; None if that cannot be said by an instant."""
         spec = self.contents.spec
-        after = None if spec is None else held_since(spec, self.now)
-        return None if after is None else max(after, self.since)
+        found = None if spec is None else interval_at(spec, self.whole_at)
+        return None if found is None else max(found[0], self.since)
 
     @property
     def has_own_times(self) -> bool:
         """Whether tuples are known by the instants at which they came."""
-        spec = self.contents.spec
-        return not (isinstance(spec, RangeWindow | RowsWindow) and spec.slide is not None)
+        return not slides(self.contents.spec)
+
+    def has_all_of(self, wanted: WindowContents) -> bool:
+        """Whether all tuples of a wanted window are there, whatever is known of them."""
+        since = self.complete_after
+        missing = self.since if since is None else since
+        return is_held_by(wanted, self.contents, self.now, missing)
 
     def words(self, clock: Clock) -> str:
         """For people: the window, its columns and its owner."""
@@ -82,26 +104,28 @@ class LiveWindow:
         return f"{source.name}{text}{some} with {columns}{whole} ({self.owner})"
 
 
-def live_windows(
-    owner: str,
-    held: Iterable[tuple[Node, HeldInput]],
-    now: int,
-    since: Mapping[str, int],
-) -> Iterator[LiveWindow]:
+def live_windows(owner: str, pipeline: Pipeline, since: Mapping[str, int]) -> Iterator[LiveWindow]:
     """Those among what the operators of a pipeline hold; all of it while nothing moves."""
-    for node, part in held:
+    now, sliding = pipeline.now, list(pipeline.sliding_windows().values())
+    for node, part in pipeline.held_inputs().values():
         contents = contents_of(node) if part.buffer.whole else None
         if contents is None:
             continue
         if part.expressions is not None:
             contents = contents.as_columns(part.expressions)
-        buffer = part.buffer
+        coming = None
+        for window, operator in sliding:
+            before = contents_of(window) if window in walk(node) else None
+            if before is not None:
+                coming = Coming(before, [lambda rows=operator.waiting.rows: rows])  # type: ignore[misc]
         yield LiveWindow(
             owner,
             contents,
             now,
+            part.whole_at(now),
             since.get(contents.stream, BEGINNING),
-            lambda buffer=buffer: buffer.lend(now).tuples,  # type: ignore[misc]
+            lambda part=part: part.buffer.lend(part.whole_at(now)).tuples,  # type: ignore[misc]
+            coming,
         )
 
 
@@ -130,10 +154,36 @@ class Choice:
             return pa.table({"": held.ts})
         return pa.Table.from_arrays(self._columns(held), list(self.names))
 
+    def take_insertions(self, schema: pa.Schema) -> Callable[[], Delta]:
+        """Take the tuples while nothing moves; later they are such of the wanted columns, which
+        come when they came, or between the same two bounds of a window that slides."""
+        taken, coming = self.window.take(), self.window.coming
+        parts = () if coming is None else coming.parts
+
+        def made() -> Delta:
+            held = self.insertions(taken(), schema)
+            return concat([held, *self.coming_insertions(parts, schema)], schema).sorted()
+
+        return made
+
     def insertions(self, tuples: Delta, schema: pa.Schema) -> Delta:
-        """The same as tuples of the wanted columns, which come when they came."""
-        held = self.derive(self._in_window(tuples).sorted(), schema)
+        """Tuples that are held as such that come."""
+        held = self.derive(self._as_they_came(tuples).sorted(), schema)
         return Delta.insertions(held.ts, held.rows)
+
+    def coming_insertions(self, parts: Iterable[Tuples], schema: pa.Schema) -> Iterator[Delta]:
+        """The same of those that wait for the window to slide."""
+        coming = self.window.coming
+        if coming is not None:
+            before = self.before_window(coming.contents, None)
+            yield from (before.insertions(part(), schema) for part in parts)
+
+    def before_window(self, contents: WindowContents, timestamp: int | None) -> Choice:
+        """The same of tuples on their way into the window, of which nothing is left out yet."""
+        window = replace(self.window, contents=contents)
+        derivation = derivation_from(window, self.wanted, timestamp)
+        assert derivation is not None, "tuples on their way have all that is held"
+        return replace(self, window=window, derivation=derivation)
 
     def derive(self, tuples: Delta, schema: pa.Schema) -> Delta:
         """Tuples of the held columns as such of the wanted ones, of those that are wanted."""
@@ -150,6 +200,13 @@ class Choice:
         rows = with_times(held, self.wanted.source)
         return [evaluate(expression, rows) for expression in self.derivation.columns]
 
+    def _as_they_came(self, tuples: Delta) -> Delta:
+        """Tuples by when they came; those of a window that slides by the next of its bounds."""
+        spec = self.window.contents.spec
+        if not (isinstance(spec, RangeWindow) and slides(spec)):
+            return tuples
+        return replace(tuples, ts=np.minimum(tuples.ts, tuples.exp - spec.length))
+
     def _in_window(self, tuples: Delta) -> Delta:
         """Those of the wanted window, which is a part of the one that is held."""
         spec = self.wanted.spec
@@ -158,7 +215,7 @@ class Choice:
         if isinstance(spec, RowsWindow):
             return tuples.slice(max(len(tuples) - spec.count, 0), len(tuples))
         after, upto = interval_at(spec, self.window.now) or (BEGINNING, self.window.now)
-        ordered = tuples.sorted()
+        ordered = self._as_they_came(tuples).sorted()
         first, stop = (int(n) for n in np.searchsorted(ordered.ts, [after, upto], side="right"))
         return ordered.slice(first, stop)
 
@@ -198,7 +255,7 @@ def choose(
     found = [
         Choice(window, wanted, names, derivation)
         for window in windows
-        if is_held_by(wanted, window.contents, window.now, window.since)
+        if window.has_all_of(wanted)
         and (derivation := derivation_from(window, wanted, timestamp)) is not None
     ]
     return max(found, key=lambda c: (c.window.now, _least(c.window)), default=None)

@@ -29,6 +29,7 @@ from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
 from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
+from windrow.operators.snap import Snap
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.plan.nodes import (
     ConstantRows,
@@ -37,6 +38,7 @@ from windrow.plan.nodes import (
     SlidingGroupBy,
     StageInput,
     StreamScan,
+    Window,
 )
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.sharing.schedule import Pace, PacedSchedule
@@ -212,6 +214,17 @@ class Pipeline:
             for number, (operator, nodes) in enumerate(zip(self.operators, inputs, strict=True))
             if isinstance(operator, HoldsTuples)
             for name, held in operator.held_inputs().items()
+        }
+
+    def sliding_windows(self) -> dict[str, tuple[Window, Snap]]:
+        """The operators in which tuples wait for their window of time to slide, by the names that
+        they are saved by."""
+        above = [node for node in _upwards(self.plan) if node.inputs]
+        pairs = enumerate(zip(above, self.operators, strict=False))
+        return {
+            str(number): (node, operator)
+            for number, (node, operator) in pairs
+            if isinstance(node, Window) and isinstance(operator, Snap)
         }
 
     def sliding_groups(self) -> dict[str, tuple[SlidingGroupBy, SlidingAggregation]]:

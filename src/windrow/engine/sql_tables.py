@@ -163,17 +163,15 @@ class ViewSource:
 
     def take(self) -> Callable[[], pa.Table]:
         """Take the tuples of its windows while nothing moves; operators work on them later."""
-        taken = {number: choice.window.take() for number, choice in self.start.fills.items()}
+        points = {point.number: point for point in fill_points(self.pipeline.plan) or ()}
+        taken = {
+            number: choice.take_insertions(arrow_schema(points[number].node.schema))
+            for number, choice in self.start.fills.items()
+        }
         return lambda: self._table(taken)
 
     def _table(self, taken: Mapping[int, Tuples]) -> pa.Table:
-        points = {point.number: point for point in fill_points(self.pipeline.plan) or ()}
-        filled = {}
-        for number, tuples in taken.items():
-            schema = arrow_schema(points[number].node.schema)
-            filled[number] = (
-                self.start.fills[number].insertions(tuples(), schema).split(self.now)[0]
-            )
+        filled = {number: tuples().split(self.now)[0] for number, tuples in taken.items()}
         inputs = {
             name: Delta.insertions(np.full(rows.num_rows, self.now, np.int64), rows)
             for name, rows in self.relations.items()

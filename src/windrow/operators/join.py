@@ -100,8 +100,8 @@ class WindowJoin:
 
     def held_inputs(self) -> Mapping[str, HeldInput]:
         return {
-            "left": HeldInput(0, self.left.buffer),
-            "right": HeldInput(1, self.right.buffer),
+            "left": HeldInput(0, self.left.buffer, period=self.left.period),
+            "right": HeldInput(1, self.right.buffer, period=self.right.period),
         }
 
     def size(self) -> int:

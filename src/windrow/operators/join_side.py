@@ -52,7 +52,6 @@ class JoinSide:
     ) -> None:
         self.buffer, self.keys = StateBuffer(schema, pattern, kind), tuple(keys)
         self.rings, self.buckets, self.period = Chains(buckets), buckets, period
-        self.buffer.whole = not period
 
     @property
     def state(self) -> Kept:

@@ -176,7 +176,8 @@ class MultiwayJoin:
         self.interner = renew_coding(self.interner, self.sides)
 
     def held_inputs(self) -> Mapping[str, HeldInput]:
-        return {str(n): HeldInput(n, side.buffer) for n, side in enumerate(self.sides)}
+        sides = enumerate(self.sides)
+        return {str(n): HeldInput(n, side.buffer, period=side.period) for n, side in sides}
 
     def size(self) -> int:
         return sum(len(side.buffer) for side in self.sides)

@@ -90,7 +90,9 @@ def contents_of(node: Node) -> WindowContents | None:
             spec = UnboundedWindow() if isinstance(node, StreamScan) else None
             return WindowContents(node, spec, columns)
         case NegativeTuples():
-            return contents_of(node.input)
+            below = contents_of(node.input)
+            # Of these nobody knows when they leave, which tells where in a slide they came.
+            return None if below is None or slides(below.spec) else below
     if not isinstance(node, Selection | Projection | Window):
         return None
     below = contents_of(node.input)
@@ -167,30 +169,43 @@ def interval_at(spec: WindowSpec, now: int) -> tuple[int, int] | None:
     return None
 
 
-def held_since(spec: WindowSpec, now: int) -> int | None:
-    """Whoever holds a window at ``now`` has all tuples after this instant; None if nobody knows.
+def slides(spec: WindowSpec | None) -> bool:
+    """Whether a window moves by more than a tick, or a row, at a time."""
+    return isinstance(spec, RangeWindow | RowsWindow) and spec.slide is not None
 
-    Of a window that slides the tuples are known by the instants at which they were seen.
+
+def tells_apart(held: WindowSpec | None, wanted: WindowSpec | None) -> bool:
+    """Whether what is known of when the tuples of a window of time came is enough for another.
+
+    One that slides by s knows of a tuple between which two of its *bounds* it came: multiples of s,
+    and those less its length T. Who slides by a multiple of s, and has a length that differs from 0
+    or T by a multiple of s, has no other bounds.
+
+    >>> held = RangeWindow(25, slide=10)
+    >>> [tells_apart(held, RangeWindow(n, slide=20)) for n in (15, 25, 30, 32)]
+    [True, True, True, False]
+    >>> tells_apart(held, RangeWindow(25, slide=5)), tells_apart(RangeWindow(25), held)
+    (False, True)
     """
-    if isinstance(spec, RangeWindow) and spec.slide is not None:
-        return None
-    found = interval_at(spec, now)
-    return None if found is None else found[0]
+    if not (isinstance(held, RangeWindow) and held.slide is not None):
+        return True
+    if not isinstance(wanted, RangeWindow) or wanted.slide is None or wanted.slide % held.slide:
+        return False
+    return wanted.length % held.slide in (0, held.length % held.slide)
 
 
 def is_held_by(wanted: WindowContents, held: WindowContents, now: int, since: int) -> bool:
     """Whether all tuples of a window at ``now`` are held in another; all after ``since`` came in.
 
-    One of time is part of a longer one, one of rows of one with more rows, and one that slides, or
-    is of rows of each key, only of itself.
+    One of time is part of a longer one that can tell its tuples apart, one of rows of one with more
+    rows, and one of rows that slides, or is of rows of each key, only of itself.
     """
     if held.spec is None or wanted.spec is None:
         return held.spec is wanted.spec
-    needed, after = interval_at(wanted.spec, now), held_since(held.spec, now)
-    if needed is not None and after is not None:
-        return max(after, since) <= needed[0]
+    needed, has = interval_at(wanted.spec, now), interval_at(held.spec, now)
     if needed is not None:
-        return wanted.spec == held.spec and since <= needed[0]
+        enough = has is not None and max(has[0], since) <= needed[0]
+        return enough and tells_apart(held.spec, wanted.spec)
     if not isinstance(wanted.spec, RowsWindow) or not isinstance(held.spec, RowsWindow):
         return False
     fewer = wanted.spec.count <= held.spec.count and not wanted.partition

@@ -30,11 +30,13 @@ __all__ = ["running_server", "server", "url"]
 HOLD = {
     "of_a": "SELECT k, v FROM a [RANGE 30]",
     "pairs": "SELECT a.k, b.v FROM a [RANGE 20], b [RANGE 40] WHERE a.k = b.k AND a.v < 5",
+    "same": "SELECT x.v FROM a [RANGE 30 SLIDE 5] AS x, a [RANGE 30 SLIDE 5] AS y WHERE x.k = y.v",
 }
 LATE = {
     "groups": "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a [RANGE 25] GROUP BY k",
     "slides": "SELECT k, MAX(v) AS m FROM a [RANGE 20 SLIDE 10] GROUP BY k",
     "values": "SELECT DISTINCT v FROM a [RANGE 15] WHERE k < 7",
+    "slid": "SELECT x.k FROM a [RANGE 25 SLIDE 5] AS x, a [RANGE 20 SLIDE 5] AS y WHERE x.k = y.v",
     "total": "SELECT COUNT(*) AS n FROM (SELECT DISTINCT k FROM a [RANGE 10])",
 }
 FILES = 6

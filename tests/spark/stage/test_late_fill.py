@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.engine.test_late_start import LATE, Row, streams
+from tests.engine.test_late_start import EITHER, Row, streams
 from tests.spark.staged import BUCKETS, MEMORY, Collected, streams_in
 from windrow.columns.delta import Delta, batch_of
 from windrow.columns.types import arrow_schema
@@ -42,11 +42,7 @@ STREAMS = """
     CREATE STREAM r (ts BIGINT, k STRING, v BIGINT);
     CREATE RELATION h (k STRING, owner STRING);
 """
-HOLD = """
-    CREATE QUERY of_s AS SELECT k, v FROM s [RANGE 12];
-    CREATE QUERY of_both AS SELECT s.k, r.v FROM s [RANGE 5], r [RANGE 9] WHERE s.v = r.v;
-    CREATE QUERY last AS SELECT v, k FROM s [ROWS 4];
-    CREATE QUERY each AS SELECT v, k FROM s [PARTITION BY k ROWS 2];
+OWNERS = """
     CREATE QUERY owners AS SELECT v, owner FROM s [RANGE 2], h WHERE s.k = h.k;
 """
 
@@ -193,7 +189,7 @@ def cut(rows: list[Row], steps: list[int]) -> list[list[Row]]:
     return found
 
 
-@pytest.mark.parametrize("query", LATE)
+@pytest.mark.parametrize(("hold", "query"), EITHER)
 @settings(max_examples=2)
 @given(
     s=streams,
@@ -203,10 +199,10 @@ def cut(rows: list[Row], steps: list[int]) -> list[list[Row]]:
     lag=st.integers(0, 6),
     strategy=st.sampled_from(Strategy),
 )
-def test_a_job_that_joins_is_as_from_the_beginning(query, s, r, starts, steps, lag, strategy):
+def test_a_job_that_joins_is_as_from_the_beginning(hold, query, s, r, starts, steps, lag, strategy):
     with TemporaryDirectory(dir=MEMORY) as place:
         both = Together(Path(place))
-        both.add(HOLD, strategy)
+        both.add(hold + OWNERS, strategy)
         (early,) = both.add(f"CREATE QUERY early AS {query};", strategy)
         late, how = None, None
         of_s, of_r = cut(s, steps), cut(r, [max(at - lag, 0) for at in steps])

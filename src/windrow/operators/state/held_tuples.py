@@ -21,12 +21,18 @@ from windrow.plan.expressions import Expression
 class HeldInput:
     """The live tuples of one input, by its number; ``expressions`` over them, if not as they are.
 
-    They count only as long as the buffer is ``whole``.
+    They count only as long as the buffer is ``whole``. If tuples go at multiples of a ``period``
+    only, those that go at the next are dropped already (Golab 2006, Algorithm 4).
     """
 
     number: int
     buffer: StateBuffer
     expressions: tuple[Expression, ...] | None = None
+    period: int = 0
+
+    def whole_at(self, now: int) -> int:
+        """The first instant from ``now`` on of which everything is held."""
+        return (now // self.period + 1) * self.period if self.period else now
 
 
 @runtime_checkable

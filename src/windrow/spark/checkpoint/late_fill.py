@@ -25,7 +25,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING
 from windrow.engine.late_start import FillPoint, LateStart, fill_points, late_start
-from windrow.engine.live_windows import Choice, choose, derivation_from
+from windrow.engine.live_windows import Choice, choose
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import Node, RelationScan, walk
 from windrow.plan.nodes.window_specs import PARTITIONED, UnboundedWindow
@@ -98,8 +98,11 @@ class LateFill:
 
     @property
     def is_complete(self) -> bool:
-        """Whether its answers are complete as soon as it begins."""
-        return self.start is None or self.start.complete_from <= self.start.begins
+        """Whether its answers are complete as soon as the others have come to where they are."""
+        if self.start is None:
+            return True
+        reached = (choice.window.now for choice in self.start.fills.values())
+        return self.start.complete_from <= max(self.closed, *reached, BEGINNING)
 
     def write(self) -> Joined:
         """Write the tuples down; how the job has joined, then."""
@@ -243,21 +246,13 @@ def _tuples(
     choice: Choice, timestamp: int | None, schema: pa.Schema, sizes: list[int]
 ) -> Iterator[Delta]:
     """What is held, and what waits, as an edge gives it; of how many bytes each piece is."""
-    for tuples in chain(_held(choice, schema), _waiting(choice, timestamp, schema)):
-        sizes.append(tuples.nbytes)
-        yield tuples
-
-
-def _held(choice: Choice, schema: pa.Schema) -> Iterator[Delta]:
-    assert isinstance(choice.window, SavedWindow)
-    return (choice.insertions(part(), schema) for part in choice.window.parts)
-
-
-def _waiting(choice: Choice, timestamp: int | None, schema: pa.Schema) -> Iterator[Delta]:
     window = choice.window
     assert isinstance(window, SavedWindow)
-    sent = replace(window, contents=window.sent)
-    derivation = derivation_from(sent, choice.wanted, timestamp)
-    assert derivation is not None, "more is sent than is held"
-    waiting = replace(choice, window=sent, derivation=derivation)
-    return (waiting.derive(part().sorted(), schema) for part in window.waiting)
+    held = (choice.insertions(part(), schema) for part in window.parts)
+    parts = () if window.coming is None else window.coming.parts
+    coming = choice.coming_insertions(parts, schema)
+    sent = choice.before_window(window.sent, timestamp)
+    waiting = (sent.derive(part().sorted(), schema) for part in window.waiting)
+    for tuples in chain(held, coming, waiting):
+        sizes.append(tuples.nbytes)
+        yield tuples

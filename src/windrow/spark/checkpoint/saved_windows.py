@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.build import operator_for
-from windrow.engine.live_windows import LiveWindow, Tuples
+from windrow.engine.live_windows import Coming, LiveWindow, Tuples
 from windrow.engine.pipeline import Pipeline
 from windrow.engine.summary_tables import (
     sliding_operator,
@@ -31,6 +31,7 @@ from windrow.engine.summary_tables import (
 from windrow.engine.synopsis_answers import probe_synopses
 from windrow.operators.base import below
 from windrow.operators.shared_group_by import SharedAggregation
+from windrow.operators.snap import PendingChanges
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.plan.catalog import QueryDeclaration
@@ -100,6 +101,8 @@ class _HeldPart:
     part: HeldInput
     contents: WindowContents
     edge: StageEdge
+    before: tuple[str, WindowContents, pa.Schema] | None = None
+    """The operator in which tuples wait for the window to slide, if it does, and what they are."""
 
 
 def _held_parts(job: SavedJob, stage: Stage) -> dict[str, _HeldPart]:
@@ -112,14 +115,20 @@ def _held_parts(job: SavedJob, stage: Stage) -> dict[str, _HeldPart]:
     left = Strategy.UPA if job.strategy is Strategy.NT else job.strategy
     final = stage is job.stages[-1]
     pipeline = Pipeline(stage.plan, changes=final, strategy=left, answers=False)
-    found = {}
+    found, sliding = {}, pipeline.sliding_windows()
     for name, (node, part) in pipeline.held_inputs().items():
         contents = contents_of(_with_senders(node, sent))
         if contents is not None:
             leaf = next(leaf for leaf in walk(node) if isinstance(leaf, StageInput))
             if part.expressions is not None:
                 contents = contents.as_columns(part.expressions)
+            slides = next((n for n, (window, _) in sliding.items() if window in walk(node)), None)
             found[name] = _HeldPart(part, contents, sent[leaf.name])
+            if slides is not None:
+                window, operator = sliding[slides]
+                before = contents_of(_with_senders(window, sent))
+                assert before is not None, "a part of a window has the form of the whole"
+                found[name] = replace(found[name], before=(slides, before, operator.schema))
     return found
 
 
@@ -157,6 +166,12 @@ class SavedBucket:
         batches = self.files.segments(Contents(mine)).values()
         return concat([waiting_tuples(batch, schema) for batch in batches], schema)
 
+    def coming(self, name: str, schema: pa.Schema) -> Delta:
+        """What waits in an operator for its window to slide."""
+        pending = PendingChanges(schema)
+        pending.load(self.segments(name), self.small_values(name))
+        return pending.rows
+
     def small_values(self, name: str) -> Mapping[str, Any]:
         """Those of a whole operator."""
         known: Mapping[str, Any] = self.meta[PIPELINE][name]
@@ -190,11 +205,11 @@ def _window(
     if not buckets or not all(bucket.small(name).get("whole", False) for bucket in buckets):
         return None
     now = min(int(bucket.meta["now"]) for bucket in buckets)
-    like, contents = held.part.buffer, held.contents
+    like, contents, whole_at = held.part.buffer, held.contents, held.part.whole_at(now)
 
     def load(bucket: SavedBucket) -> Tuples:
         empty = StateBuffer(like.schema, like.pattern, like.kind)
-        return bucket.load(name, empty).lend(now).tuples
+        return bucket.load(name, empty).lend(whole_at).tuples
 
     def take() -> Tuples:
         lent = [load(bucket) for bucket in buckets]
@@ -204,7 +219,11 @@ def _window(
     assert sent is not None
     parts = [lambda bucket=bucket: load(bucket)() for bucket in buckets]
     waiting = [partial(bucket.waiting, held.edge) for bucket in buckets]
-    return SavedWindow(job.name, contents, now, since, take, parts, sent, waiting)
+    coming = None
+    if held.before is not None:
+        operator, before, schema = held.before
+        coming = Coming(before, [partial(bucket.coming, operator, schema) for bucket in buckets])
+    return SavedWindow(job.name, contents, now, whole_at, since, take, coming, parts, sent, waiting)
 
 
 def saved_summaries(
