@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from windrow.core.errors import NotHeldError
 from windrow.core.thresholds import lowered_thresholds
 from windrow.core.time import FOREVER
 from windrow.engine.handles import Handle
@@ -198,6 +199,18 @@ def test_a_window_that_reaches_back_to_zero_is_not_taken_for_one_that_reaches_fu
         db.execute(f"{STREAMS} {HOLD} CREATE VIEW asked AS {LATE[7]};")
         db.advance(to=5)
         assert db.query("SELECT * FROM asked").num_rows == 0
+
+
+def test_of_a_join_that_slides_sql_may_ask_for_all_but_the_oldest_slide() -> None:
+    with windrow.connect() as db:
+        db.execute(STREAMS + HOLD_SLIDES)
+        for name in "sr":
+            push(db, name, [(ts, "a", ts % 4) for ts in range(1, 41)])
+        db.advance(to=40)
+        found = db.query("SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3]").to_pylist()
+        assert found == [{"n": 9}]  # those of 31 to 39
+        with pytest.raises(NotHeldError, match="without what leaves at its next slide"):
+            db.query("SELECT COUNT(*) FROM s [RANGE 12 SLIDE 3]")
 
 
 def check(early: Handle, late: Handle) -> None:

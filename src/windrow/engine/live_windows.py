@@ -112,8 +112,9 @@ class LiveWindow:
         text = "" if spec is None else f" {window_text(spec, clock)}"
         some = " of selected rows" if self.contents.conditions else ""
         whole = "" if self.since == BEGINNING else f" since {self.since}"
+        oldest = "" if self.whole_at == self.now else " without what leaves at its next slide"
         columns = ", ".join(names) or "no columns"
-        return f"{source.name}{text}{some} with {columns}{whole} ({self.owner})"
+        return f"{source.name}{text}{some} with {columns}{whole}{oldest} ({self.owner})"
 
 
 def live_windows(owner: str, pipeline: Pipeline, since: Mapping[str, int]) -> Iterator[LiveWindow]:

@@ -14,11 +14,12 @@ without it. Jobs that have no blobs in a micro-batch stay as they are.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -50,6 +51,14 @@ class Kept(NamedTuple):
     hosts: dict[int, BucketHost]
     contents: Contents
 
+
+@cache
+def _hands() -> ThreadPoolExecutor:
+    """The threads of a worker that wait for the disk; to start one takes as long as to wait."""
+    return ThreadPoolExecutor(HANDS, "windrow-sync")
+
+
+os.register_at_fork(after_in_child=_hands.cache_clear)
 
 ON_TIME = Pace()
 CACHE: WorkerCache[Kept] = WorkerCache()
@@ -187,22 +196,22 @@ class LevelTask:
         )
 
     def _deliver(self, answers: Mapping[int, Answers]) -> dict[int, Report]:
-        """Hide the answers of last stages, by job; then wait until all are on the disk."""
-        found = {}
+        """Hide the answers of last stages, by job, and wait until all are on the disk. One gets
+        there while the next is written."""
+        found, syncing = {}, {}
         for job, mine in answers.items():
+            task = self._by_job[job]
             with failing_alone(job):
-                found[job] = self._by_job[job].deliver(mine)
-
-        def sync(job: int) -> None:
+                found[job] = task.deliver(mine)
+            if task.tells(mine):
+                continue
+            if len(answers) == 1:
+                task.sync(found[job])
+            else:
+                syncing[job] = _hands().submit(task.sync, found[job])
+        for job, synced in syncing.items():
             with failing_alone(job):
-                self._by_job[job].sync(found[job])
-
-        large = [job for job in answers if not self._by_job[job].tells(answers[job])]
-        if len(large) == 1:
-            sync(large[0])
-        elif large:
-            with ThreadPoolExecutor(min(len(large), HANDS)) as hands:
-                list(hands.map(sync, large))
+                synced.result()
         return found
 
     def _files_before(self, batch: int) -> Mapping[str, str]:
