@@ -174,11 +174,11 @@ class Choice:
         taken, coming = self.window.take(), self.window.coming
         parts = () if coming is None else coming.parts
 
-        def made() -> Delta:
+        def put_together() -> Delta:
             held = self.insertions(taken(), schema)
             return concat([held, *self.coming_insertions(parts, schema)], schema).sorted()
 
-        return made
+        return put_together
 
     def insertions(self, tuples: Delta, schema: pa.Schema) -> Delta:
         """Tuples that are held as such that come."""

@@ -124,7 +124,8 @@ class BucketHost:
     def _count_rows(self, edge: str, arrived: Arrived) -> None:
         """Go on counting where those have come from whom an edge is filled."""
         first = max(header.get(FILLED, 0) for header, parts in arrived if edge in parts)
-        self._pipeline.count_rows_from(dict.fromkeys(self._pipeline.leaves_of(edge), first))
+        if first:
+            self._pipeline.count_rows_from(dict.fromkeys(self._pipeline.leaves_of(edge), first))
 
     def set_pace(self, pace: Pace) -> None:
         """How fast executions of the next micro-batch will be."""
