@@ -30,6 +30,7 @@ from windrow.columns.functions.operands import (
     literal,
     row_by_row,
 )
+from windrow.columns.functions.parts_of_text import parts_of_text
 from windrow.plan.expressions import Call
 
 BACKSLASH = "\\"
@@ -162,7 +163,10 @@ def part_one(text: str, separator: str, place: int) -> str:
 
 
 def split_part(args: Sequence[Operand], call: Call) -> Operand:
-    return row_by_row(part_one, args, call.type)
+    text, separator, place = args[0], literal(args[1]), literal(args[2])
+    if not separator or place is None or isinstance(text, pa.Scalar):
+        return row_by_row(part_one, args, call.type)
+    return parts_of_text(text, separator, place)
 
 
 def replace_one(text: str, old: str, new: str) -> str:
