@@ -20,6 +20,7 @@ STREAMS = """
     CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
     CREATE STREAM r (ts BIGINT, k STRING, v BIGINT);
     CREATE RELATION h (k STRING, owner STRING);
+    CREATE VIEW few AS SELECT k, v FROM s WHERE v < 3;
 """
 HOLD = """
     CREATE QUERY of_s AS SELECT k, v FROM s [RANGE 12];
@@ -45,6 +46,26 @@ LATE_SLIDES = [
     "SELECT v FROM s [RANGE 13 SLIDE 6] WHERE v < 3 EXCEPT ALL SELECT v FROM r [RANGE 4 SLIDE 4]",
     "SELECT k, SUM(v) AS t FROM r [RANGE 12 SLIDE 12] GROUP BY k",
     "SELECT s.k, r.v FROM s [RANGE 15 SLIDE 3], r [RANGE 6 SLIDE 3] WHERE s.v = r.v",
+]
+HOLD_ROWS = """
+    CREATE QUERY of_s AS SELECT k, v FROM s [ROWS 7 SLIDE 3];
+    CREATE QUERY of_both AS SELECT s.k, r.v FROM s [ROWS 5], r [ROWS 6 SLIDE 4] WHERE s.v = r.v;
+    CREATE QUERY of_few AS SELECT k, SUM(v) AS t FROM few [ROWS 9] GROUP BY k;
+"""
+LATE_ROWS = [
+    "SELECT DISTINCT v FROM s [ROWS 6 SLIDE 2]",
+    "SELECT s.k, r.v FROM s [ROWS 5 SLIDE 2], r [ROWS 6 SLIDE 4] WHERE s.v = r.v",
+    """SELECT v FROM r [ROWS 4 SLIDE 3]
+       WHERE NOT EXISTS (SELECT * FROM s [ROWS 6 SLIDE 2] WHERE s.v = r.v)""",
+    "SELECT k, SUM(v) AS t, COUNT(*) AS n FROM s [ROWS 5 SLIDE 2] WHERE v > 0 GROUP BY k",
+    "SELECT k, MEDIAN(v) AS m FROM s [ROWS 7 SLIDE 3] GROUP BY k",
+    "SELECT TOP 2 k, v FROM s [ROWS 2 SLIDE 5] ORDER BY v, k",
+    "SELECT FREQUENT 2 v, COUNT(*) AS n FROM s [ROWS 4 SLIDE 2] GROUP BY v",
+    "SELECT k, v FROM s [ROWS 7]",
+    "SELECT v, k FROM few [ROWS 7 SLIDE 3]",
+    "SELECT a.v FROM s [ROWS 4 SLIDE 3] AS a, s [ROWS 2 SLIDE 2] AS b WHERE a.k = b.k",
+    "SELECT COUNT(*) AS n FROM s [ROWS 3 SLIDE 2] EVERY 4",
+    "SELECT ISTREAM(v) FROM s [ROWS 3 SLIDE 2]",
 ]
 LATE = [
     "SELECT k, SUM(v) AS t, COUNT(*) AS n FROM s [RANGE 12] GROUP BY k",
@@ -87,7 +108,11 @@ def changes_after(handle: Handle, instant: int) -> Counter[tuple]:
     return Counter(row for row in rows if row[0] > instant)
 
 
-EITHER = [*((HOLD, query) for query in LATE), *((HOLD_SLIDES, query) for query in LATE_SLIDES)]
+EITHER = [
+    *((HOLD, query) for query in LATE),
+    *((HOLD_SLIDES, query) for query in LATE_SLIDES),
+    *((HOLD_ROWS, query) for query in LATE_ROWS),
+]
 
 
 @pytest.mark.parametrize(("hold", "query"), EITHER)

@@ -235,6 +235,17 @@ def true_counts(delta: Delta, first: int, stop: int) -> Counter[str]:
     return Counter(delta.rows.column("n").slice(first, stop - first).to_pylist())
 
 
+def test_groups_get_new_codes_when_one_of_them_is_left() -> None:
+    select = "SELECT FREQUENT 5 k, COUNT(*) AS c FROM s [ROWS 4 SLIDE 2] GROUP BY k"
+    plan, delta = plan_of(select), rows(300, 150)
+    same = delta.with_rows(pa.RecordBatch.from_arrays(
+        [pa.repeat(c[0], len(delta)) for c in delta.rows.columns], schema=delta.rows.schema
+    ))  # fmt: skip
+    with at_their_least():
+        found = in_parts(plan, same, [*range(2, 160, 2)])
+    assert found == in_parts(plan, same, [160])
+
+
 @pytest.mark.parametrize("threshold", [None, 40])
 @pytest.mark.parametrize("k", [3, 8, 600])
 @pytest.mark.parametrize("by_rows", [False, True])

@@ -221,23 +221,17 @@ class EmbeddedRun:
             return
         self.complete_from = max(start.complete_from, start.begins)
         self._begins = start.begins
+        self.pipeline.count_rows_from(start.first_rows)
         nodes = {point.number: point.node for point in fill_points(self.pipeline.plan) or ()}
-        upto = {s: self._held_upto(start, s) for s in self.since}
         for number, choice in start.fills.items():
             schema = arrow_schema(nodes[number].schema)
-            tuples, last = choice.take_insertions(schema)(), upto[choice.wanted.stream]
+            tuples, last = choice.take_insertions(schema)(), start.held_upto(choice.wanted.stream)
             if choice.window.has_own_times:
                 tuples = tuples.split(last)[0]
             else:  # all of them have come by then, each in the slide to which it belongs
                 tuples = replace(tuples, ts=np.minimum(tuples.ts, last))
             self._filled[number] = WaitingRows(schema)
             self._filled[number].add(tuples)
-
-    @staticmethod
-    def _held_upto(start: LateStart, stream: str) -> int:
-        """Up to where all windows of a stream are filled; what came later was offered."""
-        windows = (c.window for c in start.fills.values() if c.wanted.stream == stream)
-        return min((window.now for window in windows), default=BEGINNING)
 
     def _begin(self, now: int, begins: int) -> None:
         """Come to where it begins without telling how, and then tell what the answer is there."""

@@ -10,11 +10,12 @@ the instant at which it *begins*; of a stream nothing that happened before then 
 If what is held does not reach back far enough, the window gets what there is, and the start says
 from which instant on answers are complete: when all that is missing would have left. What depends
 on more than the contents of windows is not filled: WSTREAM, RSTREAM and the restore forms,
-non-retroactive relations, joins of INTERNAL windows, windows of rows that slide, shared selections.
+non-retroactive relations, joins of INTERNAL windows, shared selections.
 
 A window that slides holds tuples by the part of a slide in which they came. Nobody can say which of
 them came up to an instant in between: all windows of a stream are taken as of the same instant if
-one of them slides.
+one of them slides. A window of rows begins with the rows that another one holds, and goes on
+counting from the number of the first; it gets all that it would have, or none.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ from windrow.plan.nodes.window_specs import (
     PARTITIONED,
     NowWindow,
     RangeWindow,
-    RowsWindow,
     UnboundedWindow,
     WindowSpec,
 )
@@ -93,9 +93,13 @@ class FillPoint:
                 found = after + 1
             case _:
                 return FOREVER
+        return self.shown_from(found)
+
+    def shown_from(self, instant: int) -> int:
+        """The first instant at which what is complete from an instant on is shown."""
         for period in reversed(self.periods):
-            found = _up(found, period)
-        return found
+            instant = _up(instant, period)
+        return instant
 
 
 def _up(instant: int, period: int) -> int:
@@ -126,8 +130,6 @@ def _is_of_history(node: Node, plan: Node) -> bool:
             return node is not plan or kind not in (StreamKind.ISTREAM, StreamKind.DSTREAM)
         case RelationScan(retroactive=retroactive):
             return not retroactive
-        case Window(spec=RowsWindow(slide=slide)) | SlidingGroupBy(spec=RowsWindow(slide=slide)):
-            return slide is not None
     return False
 
 
@@ -167,6 +169,19 @@ class LateStart:
     complete_from: int
     begins: int
     since: Mapping[str, int]
+
+    def held_upto(self, stream: str) -> int:
+        """Up to where all windows of a stream are filled that are."""
+        return min(c.window.now for c in self.fills.values() if c.wanted.stream == stream)
+
+    @property
+    def first_rows(self) -> dict[int, int]:
+        """The numbers of the rows with which windows of rows begin, by those of the nodes."""
+        return {
+            number: choice.window.numbers.start
+            for number, choice in self.fills.items()
+            if choice.window.numbers is not None
+        }
 
     def words(self, clock: Clock) -> str:
         """For EXPLAIN."""
@@ -230,7 +245,7 @@ def late_start(
         if choice is not None:
             reach = choice.window.complete_after
             if reach is None:  # of rows, all of them
-                complete = max(complete, choice.window.now)
+                complete = max(complete, point.shown_from(choice.window.now))
             unbounded = isinstance(point.spec, UnboundedWindow)
             if reach is None or (reach < after and (reach == BEGINNING or not unbounded)):
                 fills[point.number], after = choice, BEGINNING if reach is None else reach
@@ -244,7 +259,8 @@ def _choices(
     points: Sequence[FillPoint], windows: Sequence[LiveWindow], timestamps: Mapping[str, int]
 ) -> list[tuple[FillPoint, Choice | None]]:
     """The live window for each point. Of one that slides and has gone on further than another of
-    its stream nothing can be taken as of the other's instant: without it, then."""
+    its stream nothing can be taken as of the other's instant: without it, then. Nor can it be said
+    of one of rows which number the first row after that instant has, if it holds none before."""
     found = [(p, _choice(p, windows, timestamps.get(p.contents.stream))) for p in points]
     reached: dict[str, int] = {}
     for point, choice in found:
@@ -254,12 +270,18 @@ def _choices(
     ahead = [
         choice.window
         for point, choice in found
-        if choice is not None
-        and not choice.window.has_own_times
-        and choice.window.now > reached[point.contents.stream]
+        if choice is not None and not _is_known_at(reached[point.contents.stream], choice.window)
     ]
     left = [window for window in windows if not any(window is other for other in ahead)]
     return _choices(points, left, timestamps) if ahead else found
+
+
+def _is_known_at(instant: int, window: LiveWindow) -> bool:
+    """Whether it is known what a window had at an instant, of the rows that it has now."""
+    if window.now == instant:
+        return True
+    counts = window.numbers is not None and bool((window.take()().ts[:1] > instant).any())
+    return window.has_own_times and not counts
 
 
 def _choice(

@@ -14,6 +14,10 @@ A window with SLIDE sees tuples when it moves, and lets them leave when it moves
 known between which of these instants it came, which is all that another window with the same bounds
 wants to know (``windrow.plan.window_contents.tells_apart``). Those that came since it moved last
 are *coming*: not in the window yet, but in that of who goes on from here.
+
+A window of rows has numbered them as they came: of which other window of rows it has all of them is
+seen from these numbers, whatever the two slide by (``windrow.plan.window_contents.last_rows``). Who
+goes on from here goes on counting.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from windrow.plan.window_contents import (
     follow_from,
     interval_at,
     is_held_by,
+    last_rows,
     slides,
 )
 
@@ -62,7 +67,8 @@ class LiveWindow:
     """See the module. ``owner`` is the query that holds it; tuples up to ``since`` may be missing.
 
     ``take`` gives its tuples as of ``now``, while nothing moves; ``coming`` are those on their way.
-    What leaves until ``whole_at`` may be missing too.
+    What leaves until ``whole_at`` may be missing too. Of a window of rows ``numbers`` are those of
+    its rows among all that came; rows that it will see when it slides are there already.
     """
 
     owner: str
@@ -72,6 +78,7 @@ class LiveWindow:
     since: int
     take: Callable[[], Tuples]
     coming: Coming | None
+    numbers: range | None
 
     @property
     def complete_after(self) -> int | None:
@@ -83,10 +90,15 @@ class LiveWindow:
     @property
     def has_own_times(self) -> bool:
         """Whether tuples are known by the instants at which they came."""
-        return not slides(self.contents.spec)
+        return self.numbers is not None or not slides(self.contents.spec)
 
     def has_all_of(self, wanted: WindowContents) -> bool:
         """Whether all tuples of a wanted window are there, whatever is known of them."""
+        if self.numbers is not None:
+            if not isinstance(wanted.spec, RowsWindow) or wanted.partition:
+                return False
+            first = last_rows(wanted.spec, self.numbers.stop).start
+            return self.since == BEGINNING and self.numbers.start <= first
         since = self.complete_after
         missing = self.since if since is None else since
         return is_held_by(wanted, self.contents, self.now, missing)
@@ -127,6 +139,7 @@ def live_windows(owner: str, pipeline: Pipeline, since: Mapping[str, int]) -> It
             since.get(contents.stream, BEGINNING),
             lambda part=part: part.buffer.lend(part.whole_at(now)).tuples,  # type: ignore[misc]
             coming,
+            range(part.buffer.base, part.buffer.next) if part.numbered else None,
         )
 
 
@@ -161,11 +174,11 @@ class Choice:
         taken, coming = self.window.take(), self.window.coming
         parts = () if coming is None else coming.parts
 
-        def made() -> Delta:
+        def put_together() -> Delta:
             held = self.insertions(taken(), schema)
             return concat([held, *self.coming_insertions(parts, schema)], schema).sorted()
 
-        return made
+        return put_together
 
     def insertions(self, tuples: Delta, schema: pa.Schema) -> Delta:
         """Tuples that are held as such that come."""
@@ -210,11 +223,12 @@ class Choice:
 
     def _in_window(self, tuples: Delta) -> Delta:
         """Those of the wanted window, which is a part of the one that is held."""
-        spec = self.wanted.spec
+        spec, numbers = self.wanted.spec, self.window.numbers
+        if isinstance(spec, RowsWindow) and numbers is not None:
+            rows = last_rows(spec, numbers.stop)
+            return tuples.slice(rows.start - numbers.start, rows.stop - numbers.start)
         if spec is None or spec == self.window.contents.spec:
             return tuples
-        if isinstance(spec, RowsWindow):
-            return tuples.slice(max(len(tuples) - spec.count, 0), len(tuples))
         after, upto = interval_at(spec, self.window.now) or (BEGINNING, self.window.now)
         ordered = self._as_they_came(tuples).sorted()
         first, stop = (int(n) for n in np.searchsorted(ordered.ts, [after, upto], side="right"))

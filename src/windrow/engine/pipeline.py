@@ -23,7 +23,8 @@ from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
-from windrow.operators.count_windows import InOrder
+from windrow.operators.count_windows import InOrder, LastRows
+from windrow.operators.frequent_groups import FrequentGroups
 from windrow.operators.group_by import GroupedAggregation
 from windrow.operators.join_group_by import JoinLengthsAggregation
 from windrow.operators.shared_group_by import SharedAggregation
@@ -31,6 +32,7 @@ from windrow.operators.shared_top import FirstOfMembers
 from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.snap import Snap
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
+from windrow.operators.sub_window_clocks import RowClock
 from windrow.plan.nodes import (
     ConstantRows,
     Node,
@@ -48,11 +50,11 @@ class _Leaf:
     """Where the Deltas of a stream, a relation or another stage come in, with the plan's names."""
 
     def __init__(self, node: StreamScan | RelationScan | StageInput) -> None:
-        self._name, self._schema = node.name, arrow_schema(node.schema)
+        self.name, self._schema = node.name, arrow_schema(node.schema)
         self._nothing = Delta.empty(self._schema)
 
     def take(self, inputs: Mapping[str, Delta]) -> Delta:
-        delta = inputs.get(self._name)
+        delta = inputs.get(self.name)
         if delta is None or not len(delta):
             return self._nothing
         if delta.rows.schema.equals(self._schema, check_metadata=True):
@@ -206,15 +208,35 @@ class Pipeline:
 
     def held_inputs(self) -> dict[str, tuple[Node, HeldInput]]:
         """What operators hold of which nodes, by the names under which they save it."""
-        above = [node for node in _upwards(self.plan) if node.inputs]
-        below_changes = () if self._changes is None else ((self.plan,),)
-        inputs = [*(node.inputs for node in above), *below_changes]
+        above = [(node, node.inputs) for node in _upwards(self.plan) if node.inputs]
+        if self._changes is not None:
+            above.append((self.plan, (self.plan,)))
         return {
-            f"{number}.{name}": (nodes[held.number], held)
-            for number, (operator, nodes) in enumerate(zip(self.operators, inputs, strict=True))
+            f"{number}.{name}": (node if held.numbered else inputs[held.number], held)
+            for number, (operator, (node, inputs)) in enumerate(
+                zip(self.operators, above, strict=True)
+            )
             if isinstance(operator, HoldsTuples)
             for name, held in operator.held_inputs().items()
         }
+
+    def count_rows_from(self, numbers: Mapping[int, int]) -> None:
+        """Let windows of rows begin with rows of some numbers, by those of the nodes that give
+        them; none has come yet."""
+        for node, first in numbers.items():
+            above, _ = self._steps[node + 1]
+            match above.window if isinstance(above, InOrder) else above:
+                case LastRows() as window:
+                    window.start_at(first)
+                case SlidingAggregation(clock=RowClock() as clock):
+                    clock.start_at(first)
+                case FrequentGroups(clock=RowClock() as clock):
+                    clock.start_at(first)
+
+    def leaves_of(self, name: str) -> list[int]:
+        """The numbers of the nodes where what is of a name comes in."""
+        steps = enumerate(self._steps)
+        return [n for n, (step, _) in steps if isinstance(step, _Leaf) and step.name == name]
 
     def sliding_windows(self) -> dict[str, tuple[Window, Snap]]:
         """The operators in which tuples wait for their window of time to slide, by the names that

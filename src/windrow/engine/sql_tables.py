@@ -176,6 +176,7 @@ class ViewSource:
             name: Delta.insertions(np.full(rows.num_rows, self.now, np.int64), rows)
             for name, rows in self.relations.items()
         }
+        self.pipeline.count_rows_from(self.start.first_rows)
         changes = self.pipeline.process(inputs, self.now, filled)
         if self.pipeline.plan.pattern is UpdatePattern.MONOTONIC:
             return pa.Table.from_batches([changes.rows])

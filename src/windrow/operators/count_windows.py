@@ -29,6 +29,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import LINK, TS
 from windrow.operators.stateless import Append
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -62,10 +63,11 @@ class LastRows:
             return delta
         buffer, slide = self.buffer, self.slide
         reached = buffer.next // slide * slide
+        first = buffer.base  # of a query that came late not that of the window, at the beginning
         buffer.insert(delta)
         reaches = buffer.next // slide * slide
-        coming = np.arange(reached, reaches, dtype=np.int64)
-        gone = max(reached - self.count, 0)
+        coming = np.arange(max(reached, first), reaches, dtype=np.int64)
+        gone = max(reached - self.count, first)
         leaving = np.arange(gone, max(reaches - self.count, gone), dtype=np.int64)
         shown = self._seen_at(coming) < self._leaves_at(coming, reaches)
         leaves = self._leaves_at(leaving, reaches)
@@ -92,6 +94,13 @@ class LastRows:
 
     def _arrival(self, rows: Int64s) -> Int64s:
         return np.ascontiguousarray(self.buffer.life.take(rows)[:, TS])
+
+    def start_at(self, number: int) -> None:
+        """Let the first row that comes have a number, because others came before."""
+        self.buffer.start_at(number)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"last": HeldInput(0, self.buffer, numbered=True)}
 
     def size(self) -> int:
         return len(self.buffer)

@@ -187,11 +187,11 @@ class FrequentGroups:
         if not self.crowding.renewal_pays(size, len(live)):
             return
         remap = self.groups.compact(live)
-        counters = grow(fresh(0), len(live), 0)
+        counters = grow(fresh(0), len(self.groups), 0)
         counters[remap[live]] = self._counters[live]
         self._counters = counters
         for store in (self.local, self.lists):
-            store.renumber(remap[store.cells.view], len(live))
+            store.renumber(remap[store.cells.view], len(self.groups))
         order = np.argsort(remap[self._shown[0]])
         codes, low, high = self._shown
         self._shown = remap[codes][order], low[order], high[order]

@@ -108,6 +108,10 @@ class RowClock:
         chosen = chosen[np.lexsort((due.sign[chosen], time[chosen]))]
         return DueSummaries(due.position[chosen], time[chosen], due.sign[chosen])
 
+    def start_at(self, number: int) -> None:
+        """Let the first row that comes have a number, because others came before."""
+        self.now = number
+
     def save(self) -> dict[str, Any]:
         return {"rows": self.now}
 

@@ -197,8 +197,8 @@ def tells_apart(held: WindowSpec | None, wanted: WindowSpec | None) -> bool:
 def is_held_by(wanted: WindowContents, held: WindowContents, now: int, since: int) -> bool:
     """Whether all tuples of a window at ``now`` are held in another; all after ``since`` came in.
 
-    One of time is part of a longer one that can tell its tuples apart, one of rows of one with more
-    rows, and one of rows that slides, or is of rows of each key, only of itself.
+    One of time is part of a longer one that can tell its tuples apart, and one of rows of each key
+    only of itself. For one of rows see ``last_rows``.
     """
     if held.spec is None or wanted.spec is None:
         return held.spec is wanted.spec
@@ -206,9 +206,18 @@ def is_held_by(wanted: WindowContents, held: WindowContents, now: int, since: in
     if needed is not None:
         enough = has is not None and max(has[0], since) <= needed[0]
         return enough and tells_apart(held.spec, wanted.spec)
-    if not isinstance(wanted.spec, RowsWindow) or not isinstance(held.spec, RowsWindow):
+    if not isinstance(wanted.spec, RowsWindow) or not wanted.partition:
         return False
-    fewer = wanted.spec.count <= held.spec.count and not wanted.partition
-    steps = wanted.spec.slide is None and held.spec.slide is None
     same = wanted.spec == held.spec and wanted.partition == held.partition
-    return since == BEGINNING and (same or (fewer and steps and not held.partition))
+    return since == BEGINNING and same
+
+
+def last_rows(spec: RowsWindow, count: int) -> range:
+    """The numbers, from 0 on, of the rows in a window when so many have come.
+
+    >>> last_rows(RowsWindow(3), 7), last_rows(RowsWindow(3, slide=2), 7)
+    (range(4, 7), range(3, 6))
+    """
+    slide = spec.slide or 1
+    upto = count // slide * slide
+    return range(max(upto - spec.count, 0), upto)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,18 @@ from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
 from windrow.cli.main import app
 from windrow.core.errors import WindrowError
+from windrow.core.time import BEGINNING
 from windrow.engine.progress import Report
 from windrow.object_store.object_path import path_of
 from windrow.plan.catalog import Catalog
 from windrow.plan.sharing.group_schedule import ScheduleOptions
-from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
+from windrow.spark.checkpoint.pipeline_directory import (
+    Joined,
+    PipelineHome,
+    pipeline_directories,
+    read_pipeline,
+)
+from windrow.spark.checkpoint.saved_windows import missed_by
 from windrow.spark.stage import level_task
 from windrow.spark.stage.state_files import StateCommits
 from windrow.spark.stage.worker_cache import WorkerCache
@@ -31,6 +40,7 @@ HOLD = {
     "of_a": "SELECT k, v FROM a [RANGE 30]",
     "pairs": "SELECT a.k, b.v FROM a [RANGE 20], b [RANGE 40] WHERE a.k = b.k AND a.v < 5",
     "same": "SELECT x.v FROM a [RANGE 30 SLIDE 5] AS x, a [RANGE 30 SLIDE 5] AS y WHERE x.k = y.v",
+    "last": "SELECT k, v FROM a [ROWS 20 SLIDE 6]",
 }
 LATE = {
     "groups": "SELECT k, COUNT(*) AS n, SUM(v) AS t FROM a [RANGE 25] GROUP BY k",
@@ -38,6 +48,8 @@ LATE = {
     "values": "SELECT DISTINCT v FROM a [RANGE 15] WHERE k < 7",
     "slid": "SELECT x.k FROM a [RANGE 25 SLIDE 5] AS x, a [RANGE 20 SLIDE 5] AS y WHERE x.k = y.v",
     "total": "SELECT COUNT(*) AS n FROM (SELECT DISTINCT k FROM a [RANGE 10])",
+    "few": "SELECT DISTINCT v FROM a [ROWS 13 SLIDE 7]",
+    "some": "SELECT k, SUM(v) AS t FROM a [ROWS 10 SLIDE 5] GROUP BY k",
 }
 FILES = 6
 
@@ -139,6 +151,18 @@ def test_what_a_new_query_begins_with_is_in_the_store_of_the_checkpoint(
     run_without_spark(early, tmp_path / "other")
     assert {said[name] for name in HOLD} == {None}
     check_answers(late, early, {name: said[name] for name in LATE})
+
+
+def test_a_checkpoint_from_before_rows_were_numbered_is_read_and_gives_no_rows(tmp_path):
+    how = Joined(3, closed=9, since={"a": BEGINNING}, files={"edge": ["file"]}, rows={"edge": 4})
+    home = PipelineHome(tmp_path, "run", ("few",)).write(joined={"few": how})
+    assert missed_by(read_pipeline(tmp_path), "few") == {"a": BEGINNING}
+    path = tmp_path / "pipeline.json"
+    known = json.loads(path.read_text())
+    del known["joined"]["few"]["rows"]
+    path.write_text(json.dumps(known))
+    assert missed_by(read_pipeline(tmp_path), "few") == {"a": 9}
+    assert read_pipeline(tmp_path).joined == {"few": replace(how, rows=None)} != home.joined
 
 
 def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):

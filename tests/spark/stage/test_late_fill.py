@@ -41,6 +41,7 @@ STREAMS = """
     CREATE STREAM s (ts BIGINT, k STRING, v BIGINT) SLACK 2;
     CREATE STREAM r (ts BIGINT, k STRING, v BIGINT);
     CREATE RELATION h (k STRING, owner STRING);
+    CREATE VIEW few AS SELECT k, v FROM s WHERE v < 3;
 """
 OWNERS = """
     CREATE QUERY owners AS SELECT v, owner FROM s [RANGE 2], h WHERE s.k = h.k;
@@ -82,7 +83,8 @@ class OneJob:
             if edge.name in how.files
         )
         routes = Routes((), BUCKETS)
-        self.fill = FillTask(self.number, routes, edges, dict(how.times), how.size)
+        rows = dict(how.rows)
+        self.fill = FillTask(self.number, routes, edges, dict(how.times), how.size, rows)
 
     def answer(self) -> Counter[tuple[object, ...]]:
         found: Counter[tuple[object, ...]] = Counter()

@@ -120,6 +120,11 @@ class StateBuffer:
     def next(self) -> int:
         return self.life.next
 
+    def start_at(self, position: int) -> None:
+        """Let the first tuple that comes have a position."""
+        self.rows.start_at(position)
+        self.life.clear(position)
+
     def insert(self, delta: Delta) -> int:
         """Store insertions; the position of the first."""
         return self._insert(delta.ts, delta.exp, delta.exp, delta.rows)
@@ -320,8 +325,7 @@ class StateBuffer:
         order: Int64s,
         parts: list[pa.RecordBatch],
     ) -> None:
-        self.rows.start_at(base)
-        self.life.clear(base)
+        self.start_at(base)
         if not size:
             return
         indices = pa.array(order, mask=order < 0)

@@ -108,6 +108,8 @@ class LateFill:
         """Write the tuples down; how the job has joined, then."""
         fills = {} if self.start is None else self.start.fills
         files: dict[str, list[str]] = {}
+        first = {} if self.start is None else self.start.first_rows
+        rows = {self.edges[number].name: row for number, row in first.items()}
         size, directory = 0, self.moment.home.fills
         for number, choice in {**fills, **self.relations}.items():
             edge, name = self.edges[number], f"{uuid.uuid4().hex}.arrow"
@@ -122,7 +124,7 @@ class LateFill:
         if start is None:
             begins = self.closed if self.relations else BEGINNING
             times = to_json(self.times)
-            return Joined(after, self.closed, begins, times=times, files=files, size=size)
+            return Joined(after, self.closed, begins, times=times, files=files, size=size, rows={})
         complete = max(start.complete_from, start.begins) if start.fills else start.complete_from
         return Joined(
             after,
@@ -133,6 +135,7 @@ class LateFill:
             dict(start.since),
             to_json(self.times),
             files,
+            rows=rows,
         )
 
 

@@ -51,7 +51,8 @@ class Joined:
     micro-batch it is filled with tuples up to ``closed`` and with those that waited, which are in
     ``files`` of ``fills/`` by the names of its edges, of ``size`` bytes; the ``times`` are those of
     its streams by then, and of these all tuples after ``since`` are there. What is in files may be
-    ``summarised`` as senders would have done it.
+    ``summarised`` as senders would have done it. ``rows`` are the numbers of the first rows in
+    windows of rows, by edges; None if they were not noted.
     """
 
     after: int
@@ -63,6 +64,7 @@ class Joined:
     times: Mapping[str, list[int]] = field(default_factory=dict)
     files: Mapping[str, list[str]] = field(default_factory=dict)
     summarised: bool = False
+    rows: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

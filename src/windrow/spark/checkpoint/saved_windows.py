@@ -223,7 +223,16 @@ def _window(
     if held.before is not None:
         operator, before, schema = held.before
         coming = Coming(before, [partial(bucket.coming, operator, schema) for bucket in buckets])
-    return SavedWindow(job.name, contents, now, whole_at, since, take, coming, parts, sent, waiting)
+    numbers = _numbers(name, buckets) if held.part.numbered else None
+    return SavedWindow(
+        job.name, contents, now, whole_at, since, take, coming, numbers, parts, sent, waiting
+    )
+
+
+def _numbers(name: str, buckets: Sequence[SavedBucket]) -> range:
+    """Those of the rows of a window of rows, all of which are in one bucket."""
+    stretches = (bucket.small(name) for bucket in buckets)
+    return max((range(s["base"], s["next"]) for s in stretches), key=lambda rows: rows.stop)
 
 
 def saved_summaries(
@@ -307,7 +316,13 @@ def newest_version(state: Path) -> tuple[int, Version]:
 
 def missed_by(home: PipelineHome, job: str) -> dict[str, int]:
     """Of streams that had rows before a job was made, up to which instant it has missed some."""
-    return dict(home.joined[job].since) if job in home.joined else pushed_before(home)
+    how = home.joined.get(job)
+    if how is None:
+        return pushed_before(home)
+    if how.files and how.rows is None and not how.summarised:
+        # A Windrow that counted from 0 what it filled windows with: of these nothing is taken.
+        return {stream: max(since, how.closed) for stream, since in how.since.items()}
+    return dict(how.since)
 
 
 def pushed_before(home: PipelineHome) -> dict[str, int]:

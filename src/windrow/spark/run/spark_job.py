@@ -177,7 +177,8 @@ class SparkJob:
             if edge.name in joined.files
         )
         routes = Routes((), self.home.buckets, exchange)
-        return FillTask(number, routes, edges, dict(joined.times), joined.size)
+        times, rows = dict(joined.times), dict(joined.rows or {})
+        return FillTask(number, routes, edges, times, joined.size, rows)
 
 
 def seat_of(job: Job, among: Sequence[Job]) -> Seat:

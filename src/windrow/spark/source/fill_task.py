@@ -9,7 +9,7 @@ says that they are in time (``windrow.spark.stage.late_begin``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,13 +31,15 @@ Parcels = dict[tuple[int, int], Parcel]
 @dataclass(frozen=True)
 class FillTask:
     """What the job number ``job`` is filled with: files of tuples by stage and edge, together of
-    ``size`` bytes, and the ``times`` that its streams had by then."""
+    ``size`` bytes, the ``times`` that its streams had by then, and the numbers of the first
+    ``rows`` of some edges."""
 
     job: int
     routes: Routes
     edges: tuple[tuple[int, StageEdge, tuple[str, ...]], ...]
     times: dict[str, list[int]]
     size: int
+    rows: dict[str, int] = field(default_factory=dict)
 
     def parcels(self, wanted: frozenset[int] | None = None) -> Iterator[Parcels]:
         """The tuples by stage and bucket, then what is known of time.
@@ -48,7 +50,8 @@ class FillTask:
         for stage, edge, files in self.edges:
             for tuples in (piece for file in files for piece in read_tuples(file, edge)):
                 packed = pack_prepared(tuples, edge, routes)
-                yield {(stage, b): Parcel({edge.name: part}, {FILLED: True}) for b, part in packed}
+                header = {FILLED: self.rows.get(edge.name, 0)}
+                yield {(stage, b): Parcel({edge.name: part}, header) for b, part in packed}
         buckets = [b for b in routes.buckets if wanted is None or b in wanted]
         if buckets:
             told: Parcels = {}

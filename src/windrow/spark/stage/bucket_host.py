@@ -37,7 +37,8 @@ from windrow.streams.waiting_rows import WaitingRows
 PIPELINE, WAITING = "p", "w"
 BEFORE_NAME = ":"
 FILLED = "filled"
-"""In the header of a blob: its tuples were held by other queries, and are in time."""
+"""In the header of a blob: its tuples were held by other queries, and are in time. The value is the
+number of the first of them, if they are for a window of rows."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class BucketHost:
                 if len(tardy):
                     late[edge.name] = tardy
             if len(held):
+                self._count_rows(edge.name, arrived)
                 fresh = concat([held, fresh], schema).sorted()
             released = self._release(edge.name, fresh)
             post = edge.post
@@ -118,6 +120,12 @@ class BucketHost:
         overflows = {"overflows": self._pipeline.take_overflows()}
         counts = add_counts([*(h.get("counts", {}) for h, _ in arrived), overflows])
         return Answer(delta, counts, late)
+
+    def _count_rows(self, edge: str, arrived: Arrived) -> None:
+        """Go on counting where those have come from whom an edge is filled."""
+        first = max(header.get(FILLED, 0) for header, parts in arrived if edge in parts)
+        if first:
+            self._pipeline.count_rows_from(dict.fromkeys(self._pipeline.leaves_of(edge), first))
 
     def set_pace(self, pace: Pace) -> None:
         """How fast executions of the next micro-batch will be."""
