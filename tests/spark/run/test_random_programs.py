@@ -104,7 +104,7 @@ def test_many_more_random_programs_answer_in_buckets_as_one_pipeline_does(progra
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @settings(max_examples=300)
 @given(script=scripts(RELATIONAL), strategy=st.sampled_from(Strategy), seed=st.integers(0, 30))
 def test_what_sql_has_beside_the_algebra_answers_in_buckets_as_one_pipeline_does(
