@@ -92,6 +92,7 @@ class Staged:
         """What the tasks of a micro-batch tell the driver, which commits its state."""
         frame = [packed_batch(self._packed(number, name, rows[name], time[name])) for name in rows]
         for task in self.tasks:
+            frame = [pa.concat_batches(frame)]
             frame = [
                 sent
                 for bucket in BUCKETS
