@@ -261,7 +261,10 @@ def _choices(
     """The live window for each point. Of one that slides and has gone on further than another of
     its stream nothing can be taken as of the other's instant: without it, then. Nor can it be said
     of one of rows which number the first row after that instant has, if it holds none before."""
-    found = [(p, _choice(p, windows, timestamps.get(p.contents.stream))) for p in points]
+    found = [
+        (p, _choice([q for q in points if q.number == p.number], windows, timestamps))
+        for p in points
+    ]
     reached: dict[str, int] = {}
     for point, choice in found:
         if choice is not None:
@@ -285,21 +288,26 @@ def _is_known_at(instant: int, window: LiveWindow) -> bool:
 
 
 def _choice(
-    point: FillPoint, windows: Sequence[LiveWindow], timestamp: int | None
+    points: Sequence[FillPoint], windows: Sequence[LiveWindow], timestamps: Mapping[str, int]
 ) -> Choice | None:
-    """The live window that reaches back furthest; for one of rows, one that has all of it."""
-    wanted, found = point.contents, []
+    """Of the live windows that serve all points of a node the one that reaches back furthest."""
+    wanted, found = points[0].contents, []
     unnamed = tuple(str(i) for i in range(len(wanted.columns)))
     for window in windows:
-        rows = isinstance(wanted.spec, PARTITIONED)
-        whole = window.has_all_of(wanted)
-        held = window.contents.spec
-        timed = window.complete_after is not None and tells_apart(held, wanted.spec)
-        if whole if rows else timed:
-            derivation = derivation_from(window, wanted, timestamp)
+        if all(_serves(window, point.contents) for point in points):
+            derivation = derivation_from(window, wanted, timestamps.get(wanted.stream))
             if derivation is not None:
-                found.append(Choice(window, replace(wanted, spec=held), unnamed, derivation))
+                held = replace(wanted, spec=window.contents.spec)
+                found.append(Choice(window, held, unnamed, derivation))
     return min(found, key=_reach, default=None)
+
+
+def _serves(window: LiveWindow, wanted: WindowContents) -> bool:
+    """Whether a live window can fill a window: one of rows if it has all of it, one of time if it
+    tells its tuples apart, however far back it reaches."""
+    if isinstance(wanted.spec, PARTITIONED):
+        return window.has_all_of(wanted)
+    return window.complete_after is not None and tells_apart(window.contents.spec, wanted.spec)
 
 
 def _reach(choice: Choice) -> int:

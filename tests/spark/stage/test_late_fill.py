@@ -46,6 +46,15 @@ STREAMS = """
 OWNERS = """
     CREATE QUERY owners AS SELECT v, owner FROM s [RANGE 2], h WHERE s.k = h.k;
 """
+SLIDES_AND_MOVES = """
+    CREATE QUERY slides AS SELECT k, v FROM s [RANGE 20 SLIDE 5];
+    CREATE QUERY moves AS SELECT k, v FROM s [RANGE 10];
+"""
+OF_ONE_EDGE = [
+    "SELECT a.k FROM s [RANGE 8] AS a, s [RANGE 10 SLIDE 5] AS b WHERE a.k = b.k",
+    "SELECT k FROM s [RANGE 8] EXCEPT ALL SELECT k FROM s [RANGE 10 SLIDE 5]",
+]
+JOINING = [(hold + OWNERS if "owner" in query else hold, query) for hold, query in EITHER]
 
 
 class OneJob:
@@ -191,7 +200,7 @@ def cut(rows: list[Row], steps: list[int]) -> list[list[Row]]:
     return found
 
 
-@pytest.mark.parametrize(("hold", "query"), EITHER)
+@pytest.mark.parametrize(("hold", "query"), JOINING)
 @settings(max_examples=2)
 @given(
     s=streams,
@@ -202,16 +211,32 @@ def cut(rows: list[Row], steps: list[int]) -> list[list[Row]]:
     strategy=st.sampled_from(Strategy),
 )
 def test_a_job_that_joins_is_as_from_the_beginning(hold, query, s, r, starts, steps, lag, strategy):
+    check(hold, query, of_batches(s, r, steps, lag), starts, strategy)
+
+
+@pytest.mark.parametrize("query", OF_ONE_EDGE)
+@pytest.mark.parametrize("upto", [21, 23, 25])
+def test_windows_of_one_edge_are_filled_with_what_serves_them_all(query, upto):
+    s = [(ts, "ab"[ts % 2], 0) for ts in range(1, 46)]
+    check(SLIDES_AND_MOVES, query, of_batches(s, [], [10, upto, 30, 45], 0), 1, Strategy.UPA)
+
+
+def of_batches(s: list[Row], r: list[Row], steps: list[int], lag: int) -> list[dict]:
+    """What each micro-batch brings; ``r`` lags behind."""
+    of_s, of_r = cut(s, steps), cut(r, [max(at - lag, 0) for at in steps])
+    of_h = [[(1, "a", "Ann")], *([] for _ in steps[1:])]
+    return [dict(zip("srh", rows, strict=True)) for rows in zip(of_s, of_r, of_h, strict=True)]
+
+
+def check(hold: str, query: str, batches: list[dict], starts: int, strategy: Strategy) -> None:
+    """A job that joins after a micro-batch says from when on it is as one that was there."""
     with TemporaryDirectory(dir=MEMORY) as place:
         both = Together(Path(place))
-        both.add(hold + OWNERS, strategy)
+        both.add(hold, strategy)
         (early,) = both.add(f"CREATE QUERY early AS {query};", strategy)
         late, how = None, None
-        of_s, of_r = cut(s, steps), cut(r, [max(at - lag, 0) for at in steps])
-        for number in range(len(steps)):
-            of_h = [(1, "a", "Ann")] if number == 0 else []
-            rows = {"s": of_s[number], "r": of_r[number], "h": of_h}
-            both.micro_batch(number, rows, over=number == len(steps) - 1)
+        for number, rows in enumerate(batches):
+            both.micro_batch(number, rows, over=number == len(batches) - 1)
             if number == starts:
                 (late,) = both.add(f"CREATE QUERY late AS {query};", strategy)
                 fill = both.fill_for(late)
@@ -222,5 +247,6 @@ def test_a_job_that_joins_is_as_from_the_beginning(hold, query, s, r, starts, st
         assert complete != FOREVER
         first = complete if complete is not None else how.closed
         assert late.after(first) == early.after(first)
-        if "ISTREAM" not in query and (complete is None or complete <= steps[-1]):
+        last = max((row[0] for rows in batches for row in rows["s"] + rows["r"]), default=0)
+        if "ISTREAM" not in query and (complete is None or complete <= last):
             assert late.answer() == early.answer()
