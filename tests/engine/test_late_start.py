@@ -194,6 +194,21 @@ def test_windows_that_slide_are_whole_by_when_they_slide_next(query, whole, stra
         assert late.complete_from <= whole
 
 
+def test_a_query_that_begins_at_the_next_slide_has_no_answer_before() -> None:
+    """What it has by then of the oldest slide is not all of it."""
+    with windrow.connect() as db:
+        db.execute(STREAMS + HOLD_SLIDES)
+        for name in "sr":
+            push(db, name, [(ts, "a", ts % 4) for ts in range(1, 41)])
+        db.advance(to=40)
+        [late] = db.execute(f"CREATE QUERY late AS {LATE_SLIDES[2]};")
+        assert (late.now, late.complete_from) == (40, 42)
+        assert (late.answer().num_rows, late.changes().num_rows) == (0, 0)
+        assert db.query("SELECT * FROM late").num_rows == 0
+        db.advance(to=42)
+        assert (late.answer().num_rows, late.changes().num_rows) == (4, 4)
+
+
 def test_a_window_that_reaches_back_to_zero_is_not_taken_for_one_that_reaches_further() -> None:
     with windrow.connect() as db:
         db.execute(f"{STREAMS} {HOLD} CREATE VIEW asked AS {LATE[7]};")

@@ -321,10 +321,15 @@ class EmbeddedRun:
         return self.delivery
 
     def live_rows(self, number: int) -> pa.Table:
-        """The relation of a member at the last closed instant; cut up once per instant."""
+        """The relation of a member at the last closed instant; cut up once per instant. It has no
+        rows before the instant at which it begins, as its changes say none."""
         now = self.pipeline.now
         if self._live is None or self._live[0] != now:
-            self._live = now, self._changes.by_member(self.pipeline.live_rows())
+            rows = self.pipeline.live_rows()
+            self._live = (
+                now,
+                self._changes.by_member(rows[:0] if self._begins is not None else rows),
+            )
         return pa.Table.from_batches([self._live[1].part(number)])
 
     def windows(self) -> Sequence[LiveWindow]:

@@ -108,8 +108,9 @@ class Handle:
     def complete_from(self) -> int | None:
         """From which instant on its answers are those of a query that ran from the beginning.
 
-        None if it has missed no rows of its streams. It is FOREVER of ``windrow.core.time``
-        (2**63 - 1) if what it has missed will never be irrelevant, or nobody knows when it is.
+        None if it has missed no rows of its streams, or shares synopses that have them all: then
+        they are from its first answer on. It is FOREVER of ``windrow.core.time`` (2**63 - 1) if
+        what it has missed will never be irrelevant, or nobody knows when it is.
         """
         return self._run.complete_for(self._number)
 
