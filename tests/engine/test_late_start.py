@@ -292,6 +292,21 @@ def test_what_is_late_by_other_queries_and_by_itself_is_taken_from_who_is_slowes
         assert sorted(row["v"] for row in late.answer().to_pylist()) == [2, 3]
 
 
+def test_who_holds_a_window_is_known_though_two_groups_have_one_name() -> None:
+    """A group keeps the name of the query that it began with, and another may begin with it too."""
+    joined = """CREATE QUERY {0} AS SELECT s.k, COUNT(*) AS n
+        FROM s [RANGE {1} SLIDE 10], r [RANGE {1} SLIDE 10] WHERE s.k = r.k GROUP BY s.k;"""
+    with windrow.connect() as db:
+        db.execute(STREAMS + joined.format("one", 20) + joined.format("two", 40))
+        db.execute("DROP QUERY one;")
+        db.execute(joined.format("one", 20) + joined.format("three", 40))
+        for name in "sr":
+            push(db, name, [(ts, "a", 1) for ts in range(1, 13)])
+        db.advance(to=12)
+        [late] = db.execute("SELECT k FROM s [RANGE 30 SLIDE 10] WHERE k IS NOT NULL")
+        assert (late.complete_from, late.answer().num_rows) == (12, 10)
+
+
 def test_a_query_over_streams_without_rows_has_missed_nothing() -> None:
     with windrow.connect() as db:
         db.execute(STREAMS + HOLD)

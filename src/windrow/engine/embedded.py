@@ -21,6 +21,7 @@ from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
 from windrow.engine.late_start import LateStart, fill_points, late_start
+from windrow.engine.live_windows import LiveWindow
 from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
@@ -35,6 +36,9 @@ from windrow.streams.relations import RelationMonitor
 
 POLL_SECONDS = 0.5
 """How often directories that are watched are looked at."""
+
+Held = tuple[LiveWindow, EmbeddedRun]
+"""A window and who holds it; the names of two groups may be the same."""
 
 
 class Embedded:
@@ -158,7 +162,8 @@ class Embedded:
     def _complete_alone(self, query: QueryDeclaration) -> int:
         """From which instant on a query would be complete that is made now and runs alone."""
         plan = apply_strategy(query.plan, self.strategy)
-        start = self._late_start(plan, _streams(query), self.runs)
+        streams = _streams(query)
+        start = self._late_start(plan, streams, self._held(streams, self.runs))
         return BEGINNING if start is None else max(start.complete_from, start.begins)
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
@@ -199,14 +204,15 @@ class Embedded:
         plan = run.pipeline.plan
         if run.job.selection is not None:  # it begins empty, and is complete when each member is
             plan, earlier = next(iter(run.job.members.values())).query.plan, []
-        start = self._late_start(plan, run.streams, earlier)
+        held = self._held(run.streams, earlier)
+        start = self._late_start(plan, run.streams, held)
         if start is None or run.job.archive is not None:
             return False
         run.fill(start)
         for stream in {choice.wanted.stream for choice in start.fills.values()}:
             windows = [c.window for c in start.fills.values() if c.wanted.stream == stream]
-            slowest = min(windows, key=lambda window: window.now).owner
-            (holder,) = (other for other in earlier if other.name == slowest)
+            slowest = min(windows, key=lambda window: window.now)
+            holder = next(other for window, other in held if window is slowest)
             run.offer(stream, holder.waiting_rows(stream))
         if start.fills:
             run.follow(self.inputs.time(run.streams))
@@ -216,22 +222,31 @@ class Embedded:
         """What to say of a query that would be made now, and share no synopses; None if it has
         missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
-        start = self._late_start(plan, _streams(query), self.runs)
+        streams = _streams(query)
+        start = self._late_start(plan, streams, self._held(streams, self.runs))
         return None if start is None else start.words(query.clock)
 
+    def _held(self, streams: Sequence[str], earlier: Sequence[EmbeddedRun]) -> list[Held]:
+        """What a query over some streams may be filled with, if it has missed rows.
+
+        Rows that were late for a run because it went on without an idle stream are not there.
+        """
+        if not self.inputs.missed_before(streams):
+            return []
+        return [(window, run) for run in earlier if not run.late for window in run.windows()]
+
     def _late_start(
-        self, plan: Node, streams: Sequence[str], earlier: Sequence[EmbeddedRun]
+        self, plan: Node, streams: Sequence[str], held: Sequence[Held]
     ) -> LateStart | None:
         """How a query starts that is made now; None if it has missed nothing."""
         missed = self.inputs.missed_before(streams)
         if not missed:
             return None
-        # Rows that were late for a run because it went on without an idle stream are not there.
-        windows = [window for run in earlier if not run.late for window in run.windows()]
         monitors = [self.inputs.monitor(name) for name in streams]
         timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
         relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
         now = max([self.inputs.time(streams), *relations])
+        windows = [window for window, _ in held]
         return late_start(fill_points(plan), windows, missed, timestamps, now)
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
