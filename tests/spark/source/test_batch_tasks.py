@@ -239,6 +239,20 @@ def test_a_query_that_has_one_bucket_answers_as_one_that_has_many(tmp_path, dire
         assert len(lines) == len(set(lines)) > 0, "each late row is put aside once"
 
 
+@pytest.mark.parametrize("names", [("one bucket",), ("one bucket", "sub-windows")])
+def test_an_answer_that_does_not_get_to_the_disk_is_its_own_querys_failure(
+    tmp_path, names, monkeypatch
+):
+    def sync(_hidden):
+        raise ValueError("it does not get there")
+
+    write_files(tmp_path)
+    queries = Queries([QUERIES[name] for name in names], tmp_path, tmp_path / "all")
+    monkeypatch.setattr(queries.collected[0], "sync", sync)
+    queries.run(direct=False)
+    assert queries.failed == {0: ("builtins.ValueError", "it does not get there")}
+
+
 class Forgetful(WorkerCache):
     """As if every task ran in a worker of another machine."""
 

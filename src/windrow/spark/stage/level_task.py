@@ -203,12 +203,12 @@ class LevelTask:
             task = self._by_job[job]
             with failing_alone(job):
                 found[job] = task.deliver(mine)
-            if task.tells(mine):
-                continue
-            if len(answers) == 1:
-                task.sync(found[job])
-            else:
-                syncing[job] = _hands().submit(task.sync, found[job])
+                if task.tells(mine):
+                    continue
+                if len(answers) == 1:
+                    task.sync(found[job])
+                else:
+                    syncing[job] = _hands().submit(task.sync, found[job])
         for job, synced in syncing.items():
             with failing_alone(job):
                 synced.result()
