@@ -216,6 +216,15 @@ def test_a_window_that_reaches_back_to_zero_is_not_taken_for_one_that_reaches_fu
         assert db.query("SELECT * FROM asked").num_rows == 0
 
 
+def test_a_view_of_windows_that_nobody_holds_is_not_answered() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE VIEW asked AS {LATE[0]};")
+        push(db, "s", [(1, "a", 1), (5, "b", 2)])
+        db.advance(to=5)
+        with pytest.raises(NotHeldError, match="there is none; found asked with k, t, n"):
+            db.query("SELECT * FROM asked")
+
+
 def test_of_a_join_that_slides_sql_may_ask_for_all_but_the_oldest_slide() -> None:
     with windrow.connect() as db:
         db.execute(STREAMS + HOLD_SLIDES)

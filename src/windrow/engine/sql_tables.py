@@ -197,7 +197,9 @@ def _view(
     }
     known = {name: found for name, found in relations.items() if found is not None}
     streams = {n.name.lower(): catalog.find(n.name) for n in scans if isinstance(n, StreamScan)}
-    latest = max((w.now for w in windows if w.contents.stream in streams), default=BEGINNING)
+    wanted = [w for w in windows if w.contents.stream in streams]
+    held = {w.contents.stream for w in wanted}
+    latest = max((w.now for w in wanted), default=BEGINNING)
     stamps = {n: d.timestamp for n, d in streams.items() if isinstance(d, StreamDeclaration)}
     missed = dict.fromkeys(streams, latest)
     start = late_start(fill_points(pipeline.plan), windows, missed, stamps, latest)
@@ -205,9 +207,8 @@ def _view(
         start = LateStart({}, BEGINNING, latest, {})
     reached = [choice.window.now for choice in start.fills.values()]
     now = min(reached or [instant for _, instant in known.values()], default=FIRST_INSTANT)
-    if start.complete_from > now or len(known) < len(relations):
+    if streams.keys() - held or start.complete_from > now or len(known) < len(relations):
         names = [field.name for field in pipeline.plan.schema]
-        wanted = [w for w in windows if w.contents.stream in streams]
         declared = next(iter(streams.values()), None)
         clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
         raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
