@@ -113,7 +113,9 @@ def test_it_keeps_groups_and_values_that_a_filter_wants_and_no_tuples() -> None:
     (group_by,) = (o for o in pipeline.operators if isinstance(o, UnboundedAggregation))
     columns = [rows.column(name).to_pylist() for name in ("b", "v", "x")]
     wanted = {
-        (b, v) for b, v, x in zip(*columns, strict=True) if v is not None and x is not None and x > 0
+        (b, v)
+        for b, v, x in zip(*columns, strict=True)
+        if v is not None and x is not None and x > 0
     }
     (family,) = group_by.families
     assert len(family.seen) == len(wanted)

@@ -83,8 +83,9 @@ def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
 class SharedParts:
     """Several expressions over the same rows; a part that several of them have is evaluated once.
 
-    It is evaluated on all rows, and is a column behind them for what it is a part of. A part without
-    a value for some rows stays where it stands: it is counted as often, and for the rows, as there.
+    It is evaluated on all rows, and is a column behind them for what it is a part of. A part that
+    has no value for some rows stays where it stands: it is counted as often, and for the rows, as
+    there.
     """
 
     def __init__(self, expressions: Sequence[Expression]) -> None:
@@ -99,10 +100,9 @@ class SharedParts:
         """What is inside of a repeated part counts once, unless it stands elsewhere too."""
         if not isinstance(expression, Call):
             return
-        if expression in met:
-            if not is_partial(expression) and any(columns_of(expression)):
-                self._repeated.add(expression)
-                return
+        if expression in met and not is_partial(expression) and any(columns_of(expression)):
+            self._repeated.add(expression)
+            return
         met.add(expression)
         for part in expression.args:
             self._find_repeated(part, met)

@@ -63,7 +63,9 @@ Slot = ChosenRows | OfSeen | tuple[Total, int]
 class _Rows:
     """The values and the chosen rows of an interval."""
 
-    def __init__(self, arguments: Sequence[pa.Array], conditions: Sequence[pa.Array], n: int) -> None:
+    def __init__(
+        self, arguments: Sequence[pa.Array], conditions: Sequence[pa.Array], n: int
+    ) -> None:
         self.arguments, self._length = arguments, n
         self._true = [bools(condition) for condition in conditions]
         self._valid = [validity(argument) for argument in arguments]
@@ -71,12 +73,12 @@ class _Rows:
     def marks(self, choices: Sequence[ChosenRows]) -> Bools:
         """A line for each choice that marks its rows."""
         found = np.ones((len(choices), self._length), np.bool_)
-        for line, choice in zip(found, choices, strict=True):
+        for line, choice in enumerate(choices):
             if choice.condition is not None:
-                line[:] = self._true[choice.condition]
+                found[line] = self._true[choice.condition]
             valid = None if choice.argument is None else self._valid[choice.argument]
             if valid is not None:
-                line &= valid
+                found[line] &= valid
         return found
 
     def values(self, argument: int) -> ArgumentValues:
@@ -174,9 +176,7 @@ class UnboundedAggregation:
             return Delta.empty(self.schema)
         arrays = self.inputs.evaluate(delta.rows)
         codes = self.groups.codes(arrays[: self.width], len(delta))
-        rows = _Rows(
-            arrays[self.width : self._conditions], arrays[self._conditions :], len(delta)
-        )
+        rows = _Rows(arrays[self.width : self._conditions], arrays[self._conditions :], len(delta))
         self._grow()
         events = Events.sort(codes, delta.ts, np.arange(len(delta)), delta.sign)
         self.dirty[events.groups] = True
@@ -198,9 +198,7 @@ class UnboundedAggregation:
                 values.append(distinct[id(slot)])
             else:
                 values.append(slot[0].update(events, rows.values(slot[1])))
-        return replaced_rows(
-            self.groups, events, counts[ALL], values, self.schema, self.every_time
-        )
+        return replaced_rows(self.groups, events, counts[ALL], values, self.schema, self.every_time)
 
     def _grow(self) -> None:
         self.dirty = grow(self.dirty, len(self.groups), False)

@@ -32,5 +32,5 @@ def _are_repeated(texts: pa.Array) -> bool:
     rows = SAMPLE.value
     if len(texts) <= rows:
         return False
-    again = rows - pc.count_distinct(texts.slice(0, rows), mode="all").as_py()
+    again: int = rows - pc.count_distinct(texts.slice(0, rows), mode="all").as_py()
     return len(texts) * 2 * again > OFTEN.value * rows * rows

@@ -49,7 +49,9 @@ def plain(compute: Callable[..., Operand], **options: Any) -> Kernel:
     return kernel
 
 
-def letters(compute: Callable[[Operand], Operand], of_bytes: Callable[[Operand], Operand]) -> Kernel:
+def letters(
+    compute: Callable[[Operand], Operand], of_bytes: Callable[[Operand], Operand]
+) -> Kernel:
     """A kernel that changes letters; ``of_bytes`` does it where a character is a byte, at once."""
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:

@@ -1,7 +1,7 @@
 """MIN and MAX of tuples that never leave, of what is an integer or a double: the extreme itself.
 
-Values are compared as integers in their order (``windrow.columns.arrays.order_keys``), and an answer
-is made of them: of 0.0 and -0.0, which are equal, it is 0.0, as wherever there are extremes.
+Values are compared as integers in their order (``windrow.columns.arrays.order_keys``), and an
+answer is made of them: of 0.0 and -0.0, which are equal, it is 0.0, as wherever there are extremes.
 """
 
 from __future__ import annotations
