@@ -7,7 +7,14 @@ import math
 import pyarrow as pa
 import pytest
 
-from windrow.columns.evaluate import SelectionMasks, evaluate, selection_mask
+from windrow.columns.evaluate import (
+    KERNELS,
+    MANY_ROWS,
+    SelectionMasks,
+    SharedParts,
+    evaluate,
+    selection_mask,
+)
 from windrow.columns.types import ARROW, parse
 from windrow.core.errors import DataError
 from windrow.core.schema import PLAIN_TYPES, Type
@@ -182,6 +189,42 @@ def test_a_text_is_read_the_same_alone_and_among_others():
     together = parse(pa.array(list(TIMES)), T).cast(pa.int64()).to_pylist()
     alone = [parse(pa.array([t]), T).cast(pa.int64())[0].as_py() for t in TIMES]
     assert together == alone == list(TIMES.values())
+
+
+def test_a_part_that_several_expressions_have_is_evaluated_once(monkeypatch):
+    lower = Call("lower", (TEXT,), S)
+    same = [Call("eq", (lower, Literal(word, S)), B) for word in ("x", "12")]
+    cast = Call("cast", (TEXT,), I)
+    calls, kernel = [], KERNELS["lower"]
+    monkeypatch.setitem(KERNELS, "lower", lambda args, call: calls.append(1) or kernel(args, call))
+    choice = Call("case", (same[0], number(1), same[1], cast, number(0)), I)
+    parts = SharedParts([choice, same[0], lower, cast])
+    batch = rows(s=pa.array(["12", "X"]))
+    with pytest.raises(DataError, match=r"CAST\(s AS INT\)"):  # where it is taken from all rows
+        parts.evaluate(batch)
+    calls.clear()
+    found = SharedParts([choice, same[0], lower]).evaluate(batch)
+    assert [array.to_pylist() for array in found] == [[12, 1], [False, True], ["12", "x"]]
+    assert calls == [1]
+
+
+def test_regular_expressions_are_asked_of_rows_that_need_them(monkeypatch):
+    monkeypatch.setattr(MANY_ROWS, "value", 1)
+    pattern = Literal("1(.)", S)
+    asked, kernels = [], dict(KERNELS)
+    for name in ("regexp_matches", "regexp_extract"):
+        monkeypatch.setitem(
+            KERNELS, name,
+            lambda args, call: asked.append(args[0].to_pylist())
+            or kernels[call.function](args, call),
+        )  # fmt: skip
+    short = Call("is_null", (TEXT,), B)
+    matches = Call("regexp_matches", (TEXT, pattern), B)
+    assert values(Call("or", (matches, short), B), WORDS) == [True, False, True]
+    assert values(Call("and", (matches, short), B), WORDS) == [False, False, None]
+    part = Call("regexp_extract", (TEXT, pattern, number(1)), S)
+    assert values(Call("case", (short, Literal("-", S), part), S), WORDS) == ["2", "", "-"]
+    assert asked == [["12", "x"], [None], ["12", "x"]]
 
 
 def test_many_predicates_have_the_masks_of_each_and_share_what_they_have_in_common(monkeypatch):

@@ -24,7 +24,15 @@ from tests.columns.random_expressions import (
     batches,
     calls,
 )
-from windrow.columns.evaluate import KERNELS, evaluate, selection_mask
+from windrow.columns.evaluate import (
+    DEAR,
+    KERNELS,
+    MANY_ROWS,
+    SharedParts,
+    evaluate,
+    is_dear,
+    selection_mask,
+)
 from windrow.columns.types import ARROW
 from windrow.plan.expressions import Call, Column, Expression, Literal, render
 
@@ -62,6 +70,33 @@ KINDS = [B, L, D, S, T, DATE, I, F]
 def test_random_expressions_give_what_duckdb_gives(kind, data, oracle):
     expression = data.draw(calls(kind, 2))
     check(expression, data.draw(batches(expression)), oracle)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_what_is_dear_is_avoided_and_the_answer_is_the_same(data, oracle):
+    expression = data.draw(calls(B, 2) | calls(S, 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MANY_ROWS, "value", 0)
+        patch.setattr("windrow.columns.evaluate.DEAR", DEAR | {"lower", "lt", "eq", "is_null"})
+        is_dear.cache_clear()
+        check(expression, data.draw(batches(expression)), oracle)
+    is_dear.cache_clear()
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_shared_parts_give_what_each_expression_gives_alone(data):
+    predicate, text = data.draw(calls(B, 1)), data.draw(calls(S, 1))
+    chosen = Call("case", (predicate, text, Call("lower", (text,), S)), S)
+    other = Call("or", (Call("not", (predicate,), B), Call("is_null", (chosen,), B)), B)
+    expressions = [chosen, predicate, other, text, Call("lower", (text,), S)]
+    rows = data.draw(batches(Call("concat", tuple(expressions), S)))
+    found = SharedParts(expressions).evaluate(rows)
+    for expression, array in zip(expressions, found, strict=True):
+        alone = evaluate(expression, rows)
+        assert array.type == alone.type
+        assert array.to_pylist() == alone.to_pylist()
 
 
 @settings(max_examples=60, deadline=None)

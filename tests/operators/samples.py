@@ -117,6 +117,15 @@ QUERIES = {
     "MIN(n), MAX(n), COUNT(DISTINCT n) FROM s [RANGE 6 SECONDS] GROUP BY k",
     "group_unbounded": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) "
     "FROM s GROUP BY k",
+    "group_unbounded_numbers": "SELECT k, COUNT(*), COUNT(x), COUNT(n) FILTER (WHERE a > 0), "
+    "COUNT(*) FILTER (WHERE x < 1), MIN(a), MAX(x), MAX(a > 0), MIN(CAST(a AS DECIMAL(9, 2))), "
+    "MAX(x) FILTER (WHERE a > 1), SUM(a), AVG(x), STDDEV(a) FROM s GROUP BY k",
+    "group_unbounded_values": "SELECT k, COUNT(DISTINCT n), "
+    "COUNT(DISTINCT n) FILTER (WHERE a > 0), SUM(DISTINCT a), "
+    "SUM(DISTINCT a) FILTER (WHERE x < 1), COUNT(DISTINCT a), "
+    "AVG(DISTINCT x) FILTER (WHERE a > 1), VAR(DISTINCT CAST(a AS DECIMAL(30, 2))) "
+    "FROM s GROUP BY k, n EVERY 3 SECONDS",
+    "group_unbounded_all": "SELECT COUNT(*), COUNT(DISTINCT x) FILTER (WHERE k = 1), MAX(x) FROM s",
     "group_strict": "SELECT k, COUNT(*), SUM(x), MIN(a), MAX(n), COUNT(DISTINCT n) "
     "FROM s [ROWS 12] GROUP BY k",
     "group_weak": "SELECT s.k, SUM(x), MAX(b) FROM s [RANGE 6 SECONDS], r [RANGE 4 SECONDS] "

@@ -3,14 +3,15 @@
 One evaluator serves every operator and both runners. The functions are in
 ``windrow.columns.functions``; here are the forms that decide *which rows* a part is evaluated
 on. A branch of CASE or a later argument of COALESCE that does not take every value (a CAST raises,
-an overflow is counted) is evaluated only on the rows that take the branch; others are evaluated on
-all rows, which is faster than gathering some of them.
+an overflow is counted) is evaluated only on the rows that take the branch; so is one that is dear,
+and what is dear under AND and OR only on rows that the cheap parts leave open. Others are evaluated
+on all rows, which is faster than gathering some of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from typing import TypeGuard
 
@@ -43,6 +44,7 @@ from windrow.columns.functions.python_functions import python_kernel
 from windrow.columns.types import ARROW
 from windrow.core.errors import DataError
 from windrow.core.schema import Type
+from windrow.core.thresholds import Threshold
 from windrow.plan.expressions import Call, Column, Expression, Literal, columns_of, render
 
 KERNELS: dict[str, Kernel] = {
@@ -64,6 +66,10 @@ PARTIAL = frozenset((
     "add", "subtract", "multiply", "divide", "negate", "abs", "cast", "round", "single_row",
 ))  # fmt: skip
 """Functions that raise for some values, or are NULL for them and count that."""
+DEAR = frozenset(regular_expressions.KERNELS)
+"""Functions that take longer for a row than to find out whether the row needs them."""
+MANY_ROWS = Threshold(256)
+"""Rows from which on finding that out is worth it."""
 
 
 def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
@@ -72,6 +78,59 @@ def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
         return cast_operand(rows.column(expression.index), expression.type)
     view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
     return cast_operand(as_array(_value(expression, view), view.length), expression.type)
+
+
+class SharedParts:
+    """Several expressions over the same rows; a part that several of them have is evaluated once.
+
+    It is evaluated on all rows, and is a column behind them for what it is a part of. A part that
+    has no value for some rows stays where it stands: it is counted as often, and for the rows, as
+    there.
+    """
+
+    def __init__(self, expressions: Sequence[Expression]) -> None:
+        self._repeated: set[Expression] = set()
+        met: set[Expression] = set()
+        for expression in expressions:
+            self._find_repeated(expression, met)
+        self._parts: dict[Expression, tuple[int, Expression]] = {}
+        self._expressions = [self._over_parts(e) for e in expressions]
+
+    def _find_repeated(self, expression: Expression, met: set[Expression]) -> None:
+        """What is inside of a repeated part counts once, unless it stands elsewhere too."""
+        if not isinstance(expression, Call):
+            return
+        if expression in met and not is_partial(expression) and any(columns_of(expression)):
+            self._repeated.add(expression)
+            return
+        met.add(expression)
+        for part in expression.args:
+            self._find_repeated(part, met)
+
+    def _over_parts(self, expression: Expression) -> Expression:
+        if not isinstance(expression, Call):
+            return expression
+        if expression not in self._repeated:
+            return self._over_inner_parts(expression)
+        if expression not in self._parts:
+            inner = self._over_inner_parts(expression)
+            self._parts[expression] = -1 - len(self._parts), inner
+        place, _ = self._parts[expression]
+        return Column(place, render(expression), expression.type)
+
+    def _over_inner_parts(self, call: Call) -> Call:
+        return replace(call, args=tuple(self._over_parts(a) for a in call.args))
+
+    def evaluate(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Each expression's value for each row, as ``evaluate`` gives it."""
+        if not self._parts:
+            return [evaluate(e, rows) for e in self._expressions]
+        view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
+        for place, part in self._parts.values():
+            view.columns[place] = as_array(_value(part, view), view.length)
+        return [
+            cast_operand(as_array(_value(e, view), view.length), e.type) for e in self._expressions
+        ]
 
 
 def selection_mask(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
@@ -144,10 +203,8 @@ def _value(expression: Expression, rows: _Rows) -> Operand:
             return _case(expression, rows)
         case "coalesce":
             return _coalesce(expression, rows)
-        case "and":
-            return reduce(pc.and_kleene, (_truth(a, rows) for a in expression.args))
-        case "or":
-            return reduce(pc.or_kleene, (_truth(a, rows) for a in expression.args))
+        case "and" | "or":
+            return _connect(expression, rows)
         case "not":
             return pc.invert(_truth(expression.args[0], rows))
         case _:
@@ -156,6 +213,28 @@ def _value(expression: Expression, rows: _Rows) -> Operand:
 
 def _truth(expression: Expression, rows: _Rows) -> Operand:
     return cast_operand(_value(expression, rows), Type.BOOLEAN)
+
+
+def _connect(call: Call, rows: _Rows) -> Operand:
+    """AND and OR of parts, of which the dear ones are asked last, and about open rows only."""
+    kleene = pc.and_kleene if call.function == "and" else pc.or_kleene
+    dear = [a for a in call.args if _is_worth_avoiding(a, rows)]
+    cheap = [a for a in call.args if a not in dear]
+    if not dear or not cheap:
+        return reduce(kleene, (_truth(a, rows) for a in call.args))
+    found = as_array(reduce(kleene, (_truth(a, rows) for a in cheap)), rows.length)
+    for part in dear:
+        decided = found if call.function == "or" else pc.invert(found)
+        still_open = np.flatnonzero(~bools(decided))
+        if len(still_open) == rows.length:
+            found = kleene(found, _truth(part, rows))
+        elif len(still_open):
+            asked = pa.array(still_open)
+            values = kleene(found.take(asked), _on(part, rows, still_open, Type.BOOLEAN))
+            mask = np.zeros(rows.length, np.bool_)
+            mask[still_open] = True
+            found = pc.replace_with_mask(found, pa.array(mask), values)
+    return found
 
 
 def _call(call: Call, args: Sequence[Operand]) -> Operand:
@@ -185,23 +264,43 @@ def is_partial(expression: Expression) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
+def is_dear(expression: Expression) -> bool:
+    """Whether the expression has a value for each row, but not a cheap one."""
+    return not is_partial(expression) and _has_dear_part(expression)
+
+
+def _has_dear_part(expression: Expression) -> bool:
+    return isinstance(expression, Call) and (
+        expression.function in DEAR or any(map(_has_dear_part, expression.args))
+    )
+
+
+def _is_worth_avoiding(expression: Expression, rows: _Rows) -> bool:
+    return rows.length >= MANY_ROWS.value and is_dear(expression)
+
+
 def _case(call: Call, rows: _Rows) -> Operand:
     """``case(condition, value, ..., otherwise)``; the first condition that is true decides."""
     *pairs, otherwise = call.args
-    if not any(is_partial(a) for a in call.args):
+    if not any(is_partial(a) or _is_worth_avoiding(a, rows) for a in call.args):
         conditions = [
             pc.coalesce(as_array(_truth(c, rows), rows.length), pa.scalar(False))
             for c in pairs[0::2]
         ]
         values = [cast_operand(_value(v, rows), call.type) for v in (*pairs[1::2], otherwise)]
+        if len(conditions) == 1:
+            return pc.if_else(conditions[0], *values)
         names = [str(i) for i in range(len(conditions))]
         return pc.case_when(pa.StructArray.from_arrays(conditions, names), *values)
     branches = list(zip(pairs[0::2], pairs[1::2], strict=True))
     undecided = np.arange(rows.length, dtype=np.int64)
     parts: list[tuple[npt.NDArray[np.int64], Expression]] = []
     for condition, value in branches:
-        holds = _on(condition, rows, undecided, Type.BOOLEAN)
-        taken = bools(holds)
+        if is_partial(condition) or _is_worth_avoiding(condition, rows):
+            taken = bools(_on(condition, rows, undecided, Type.BOOLEAN))
+        else:
+            taken = bools(as_array(_truth(condition, rows), rows.length))[undecided]
         parts.append((undecided[taken], value))
         undecided = undecided[~taken]
     parts.append((undecided, otherwise))

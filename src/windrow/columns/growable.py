@@ -39,6 +39,15 @@ def grow(values: npt.NDArray[Values], size: int, fill: int) -> npt.NDArray[Value
     return larger
 
 
+def grow_rows(values: npt.NDArray[Values], size: int) -> npt.NDArray[Values]:
+    """``values`` of some width, or a larger copy with room for ``size`` and zeros in new places."""
+    if size <= len(values):
+        return values
+    larger = np.zeros((size * 2, values.shape[1]), values.dtype)
+    larger[: len(values)] = values
+    return larger
+
+
 class Growable:
     """See the module. ``width`` columns per position make it a two-dimensional array."""
 

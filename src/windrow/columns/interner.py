@@ -60,11 +60,15 @@ ROOM = 8
 def _intern_ints(keys, slots, known, count, codes):  # type: ignore[no-untyped-def]
     """Linear probing; a slot holds a code (or -1) and its key, side by side in one cache line.
 
-    ``known[code]`` is the key as well, for the way back.
+    ``known[code]`` is the key as well, for the way back. Equal keys often stand one after the
+    other.
     """
     mask = len(slots) - 1
     for i in range(len(keys)):
         key = keys[i]
+        if i and key == keys[i - 1]:
+            codes[i] = codes[i - 1]
+            continue
         at = mix(key) & mask
         while True:
             code = slots[at, 0]

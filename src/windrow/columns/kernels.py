@@ -104,6 +104,8 @@ signs = types.Array(int8, 1, "C", readonly=True)
 signs_out = types.Array(int8, 1, "C")
 flags = types.Array(boolean, 1, "C", readonly=True)
 flags_out = types.Array(boolean, 1, "C")
+flag_grid = types.Array(boolean, 2, "C", readonly=True)
+flag_grid_out = types.Array(boolean, 2, "C")
 floats = types.Array(float64, 1, "C", readonly=True)
 floats_out = types.Array(float64, 1, "C")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from windrow.columns.evaluate import is_partial
 from windrow.columns.types import ARROW, arrow_schema
 from windrow.core.errors import NotExecutableError
 from windrow.core.patterns import UpdatePattern
@@ -17,10 +18,11 @@ from windrow.operators.aggregates.decimal_quantiles import DecimalQuantile
 from windrow.operators.aggregates.decimal_sums import DecimalSum
 from windrow.operators.aggregates.decimal_variance import DecimalVariance
 from windrow.operators.aggregates.distinct_values import OfDistinct
-from windrow.operators.aggregates.events import Accumulator
+from windrow.operators.aggregates.events import Accumulator, Total
 from windrow.operators.aggregates.extremes import Extreme
 from windrow.operators.aggregates.quantiles import BoundedQuantile, Quantile
 from windrow.operators.aggregates.rank_summaries import RankSummaries
+from windrow.operators.aggregates.unbounded_extremes import UnboundedExtreme
 from windrow.operators.aggregates.variance import Variance
 from windrow.operators.base import Operator
 from windrow.operators.count_windows import InOrder
@@ -36,7 +38,9 @@ from windrow.operators.sliding_group_by import (
 )
 from windrow.operators.sub_window_clocks import InstantClock, RowClock, SubWindowClock
 from windrow.operators.summarise_rows import SummariseForMany, SummariseRows
-from windrow.plan.expressions import Expression
+from windrow.operators.unbounded_group_by import ALL, ChosenRows, OfSeen, UnboundedAggregation
+from windrow.operators.unbounded_group_by import Slot as UnboundedSlot
+from windrow.plan.expressions import Call, Expression, Literal
 from windrow.plan.nodes import (
     Aggregate,
     GroupBy,
@@ -47,7 +51,7 @@ from windrow.plan.nodes import (
     arrives_in_order,
 )
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
-from windrow.plan.physical.buffers import edge_buffer
+from windrow.plan.physical.buffers import edge_buffer, needs_tuples
 from windrow.plan.physical.sliding_state import (
     counts_values,
     kept_in_sub_windows,
@@ -56,6 +60,8 @@ from windrow.plan.physical.sliding_state import (
 
 
 def grouped_aggregation(node: GroupBy, schema: pa.Schema, scan: bool) -> Operator:
+    if not needs_tuples(node):
+        return _unbounded_aggregation(node, schema)
     pattern = node.input.pattern
     arguments = _arguments(node)
     aggregates = [
@@ -69,6 +75,59 @@ def grouped_aggregation(node: GroupBy, schema: pa.Schema, scan: bool) -> Operato
         keys, list(arguments), aggregates, pattern, stored_input([*keys, *arguments]), schema,
         edge_buffer(node.input, scan), node.every_time,
     )  # fmt: skip
+
+
+def _unbounded_aggregation(node: GroupBy, schema: pa.Schema) -> Operator:
+    arguments: dict[Expression, int] = {}
+    conditions: dict[Expression, int] = {}
+
+    def chosen_rows(value: Expression, condition: Expression | None) -> ChosenRows:
+        constant = isinstance(value, Literal) and value.value is not None
+        return ChosenRows(
+            None if constant else arguments.setdefault(value, len(arguments)),
+            None if condition is None else conditions.setdefault(condition, len(conditions)),
+        )
+
+    slots = list[UnboundedSlot]()
+    for aggregate in node.aggregates:
+        if aggregate.argument is None:
+            slots.append(ALL)
+            continue
+        counts = aggregate.function == "COUNT"
+        if not counts and not aggregate.distinct:
+            place = arguments.setdefault(aggregate.argument, len(arguments))
+            slots.append((_total(aggregate, aggregate.argument), place))
+            continue
+        value, condition = _split_filter(aggregate.argument)
+        if not aggregate.distinct:
+            slots.append(chosen_rows(value, condition))
+            continue
+        place = arguments.setdefault(value, len(arguments))
+        which = None if condition is None else chosen_rows(value, condition).condition
+        plain = None if counts else _total(replace(aggregate, distinct=False), value)
+        slots.append(OfSeen(place, which, plain))
+    keys = [k.expression for k in node.keys]
+    return UnboundedAggregation(
+        keys, list(arguments), list(conditions), slots, stored_input([*keys, *arguments]), schema,
+        node.every_time,
+    )  # fmt: skip
+
+
+def _total(aggregate: Aggregate, argument: Expression) -> Total:
+    if aggregate.function in ("MIN", "MAX"):
+        return UnboundedExtreme(ARROW[argument.type], aggregate.function == "MAX")
+    return _accumulator(aggregate, argument, UpdatePattern.MONOTONIC)
+
+
+def _split_filter(argument: Expression) -> tuple[Expression, Expression | None]:
+    """What is aggregated, and in which rows: of CASE WHEN c THEN x END these are x and c, if both
+    have a value for every row, so that it makes no difference on which rows x is evaluated."""
+    match argument:
+        case Call("case", (condition, value, Literal(None))) if (
+            value.type == argument.type and not is_partial(value) and not is_partial(condition)
+        ):
+            return value, condition
+    return argument, None
 
 
 def _arguments(node: GroupBy | SlidingGroupBy) -> dict[Expression, int]:

@@ -33,6 +33,7 @@ from windrow.operators.sliding_group_by import SlidingAggregation
 from windrow.operators.snap import Snap
 from windrow.operators.state.held_tuples import HeldInput, HoldsTuples
 from windrow.operators.sub_window_clocks import RowClock
+from windrow.operators.unbounded_group_by import UnboundedAggregation
 from windrow.plan.nodes import (
     ConstantRows,
     Node,
@@ -297,6 +298,8 @@ def _sums(operators: Iterable[Operator]) -> Iterator[Sum]:
         operator = outer.window if isinstance(outer, InOrder) else outer
         if isinstance(operator, SlidingAggregation | SharedAggregation):
             yield from operator.sums()
+        if isinstance(operator, UnboundedAggregation):
+            yield from (total for total in operator.totals() if isinstance(total, Sum))
         if isinstance(operator, GroupedAggregation):
             for accumulator, _ in operator.aggregates:
                 plain = accumulator.plain if isinstance(accumulator, OfDistinct) else accumulator

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
-from windrow.columns.evaluate import evaluate, selection_mask
+from windrow.columns.evaluate import SharedParts, evaluate, selection_mask
 from windrow.columns.nested_arrays import list_lengths
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
@@ -57,12 +57,13 @@ class Project(Stateless):
         self.expressions, self.schema = tuple(expressions), schema
         columns_only = all(isinstance(e, Column) for e in self.expressions)
         self._nothing = Delta.empty(schema) if columns_only else None
+        self._parts = SharedParts(self.expressions)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         if self._nothing is not None and not len(delta):
             return self._nothing
-        arrays = [evaluate(e, delta.rows) for e in self.expressions]
+        arrays = self._parts.evaluate(delta.rows)
         return delta.with_rows(batch_of(arrays, self.schema, len(delta)))
 
 

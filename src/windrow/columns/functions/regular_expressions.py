@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.functions.operands import Kernel, Operand
+from windrow.columns.functions.repeated_texts import by_different_texts
 from windrow.core.errors import DataError
 from windrow.plan.expressions import Call, Literal, render
 
@@ -82,11 +83,11 @@ def with_one_group(pattern: str, group: int) -> tuple[str, int]:
 
 
 def naming_pattern(compute: Callable[[Operand, Call], Operand]) -> Kernel:
-    """The kernel that names a pattern that RE2 does not take."""
+    """The kernel for repeated texts too, which names a pattern that RE2 does not take."""
 
     def kernel(args: Sequence[Operand], call: Call) -> Operand:
         try:
-            return compute(args[0], call)
+            return by_different_texts(args[0], lambda texts: compute(texts, call))
         except pa.ArrowInvalid as error:
             raise DataError(
                 where=render(call),

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.arrays import string_parts
 from windrow.columns.functions.casts import to_text
 from windrow.columns.functions.operands import (
     Kernel,
@@ -34,6 +35,8 @@ from windrow.columns.functions.parts_of_text import parts_of_text
 from windrow.plan.expressions import Call
 
 BACKSLASH = "\\"
+FIRST_OF_OTHERS = 0x80
+"""Bytes below are ASCII's, of characters of one byte."""
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -44,6 +47,25 @@ def plain(compute: Callable[..., Operand], **options: Any) -> Kernel:
         return cast_operand(compute(args[0], **options), call.type)
 
     return kernel
+
+
+def letters(
+    compute: Callable[[Operand], Operand], of_bytes: Callable[[Operand], Operand]
+) -> Kernel:
+    """A kernel that changes letters; ``of_bytes`` does it where a character is a byte, at once."""
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        text = args[0]
+        short = isinstance(text, pa.Array) and pa.types.is_string(text.type) and _is_ascii(text)
+        return cast_operand(of_bytes(text) if short else compute(text), call.type)
+
+    return kernel
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    offsets, data = string_parts(texts)
+    stretch = data[offsets[0] : offsets[-1]]
+    return not len(stretch) or int(stretch.max()) < FIRST_OF_OTHERS
 
 
 def with_constant(
@@ -246,8 +268,8 @@ def like_kernel(ignore_case: bool) -> Kernel:
 
 
 KERNELS: dict[str, Kernel] = {
-    "upper": plain(pc.utf8_upper),
-    "lower": plain(pc.utf8_lower),
+    "upper": letters(pc.utf8_upper, pc.ascii_upper),
+    "lower": letters(pc.utf8_lower, pc.ascii_lower),
     "length": plain(pc.utf8_length),
     "reverse": plain(pc.utf8_reverse),
     "trim": plain(pc.utf8_trim, characters=" "),

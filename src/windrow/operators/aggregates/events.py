@@ -169,11 +169,9 @@ class ArgumentValues:
         return self.store.take(positions)
 
 
-class Accumulator(Protocol):
-    """The state of one aggregate over all groups, as arrays indexed by group code."""
-
-    keeps_tuples: ClassVar[bool]
-    """Whether it goes back to tuples also where none ever leaves."""
+class Total(Protocol):
+    """The state of one aggregate over all groups, as arrays indexed by group code, of tuples that
+    it need not go back to."""
 
     def grow(self, size: int) -> None:
         """Make room for codes below ``size``."""
@@ -182,6 +180,21 @@ class Accumulator(Protocol):
     def update(self, events: Events, values: ArgumentValues) -> tuple[pa.Array, pa.Array]:
         """Take in an interval; values before it (per group touched) and after each segment."""
         ...
+
+    def dump(self, codes: Int64s) -> list[pa.Array]:
+        """What cannot be derived from kept tuples, for these groups."""
+        ...
+
+    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
+        """The reverse of ``dump``."""
+        ...
+
+
+class Accumulator(Total, Protocol):
+    """The same, of tuples that may leave or be needed again."""
+
+    keeps_tuples: ClassVar[bool]
+    """Whether it goes back to tuples also where none ever leaves."""
 
     def obsolete(self) -> Int64s:
         """Positions that were kept until the last update and may no longer be needed."""
@@ -203,14 +216,6 @@ class Accumulator(Protocol):
 
     def regroup(self, codes: Int64s, remap: Int64s) -> None:
         """Groups got new codes: ``remap[old]``; only ``codes`` (old ones) are still in use."""
-        ...
-
-    def dump(self, codes: Int64s) -> list[pa.Array]:
-        """What cannot be derived from kept tuples, for these groups."""
-        ...
-
-    def restore(self, codes: Int64s, columns: list[pa.Array]) -> None:
-        """The reverse of ``dump``."""
         ...
 
 

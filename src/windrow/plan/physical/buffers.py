@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.core.patterns import UpdatePattern
+from windrow.core.schema import Type
 from windrow.plan.nodes import (
     AppendOnly,
     ConstantRows,
@@ -62,8 +63,10 @@ from windrow.plan.physical.state_kinds import (
 from windrow.plan.strategy import Strategy
 
 NOTHING: Kept = ()
-NEEDING_TUPLES = frozenset({"MIN", "MAX", "MEDIAN", "QUANTILE", "STRING_AGG", "ARRAY_AGG"})
+NEEDING_TUPLES = frozenset({"MEDIAN", "QUANTILE", "STRING_AGG", "ARRAY_AGG"})
 """Aggregates that go back to tuples also where none ever leaves."""
+DIGITS_OF_64_BITS = 18
+"""Decimals of so many digits are integers of 64 bits, of their last places."""
 
 
 def kept_of(consumer: Node, position: int, strategy: Strategy = Strategy.UPA) -> Kept:
@@ -89,6 +92,23 @@ def edge_buffer(node: Node, scan: bool = False) -> BufferKind:
     if chosen is not None and not expires_always(node):
         chosen = replace(chosen, strict=StrictState.HASHED)
     return buffer_kind(node.pattern, scan, chosen)
+
+
+def needs_tuples(node: GroupBy) -> bool:
+    """Whether a group-by needs some of its tuples, or all, for another time."""
+    if node.input.pattern is not UpdatePattern.MONOTONIC:
+        return True
+    return any(
+        a.function in NEEDING_TUPLES
+        or (a.function in ("MIN", "MAX") and a.argument is not None and _is_long(a.argument.type))
+        for a in node.aggregates
+    )
+
+
+def _is_long(kind: Type) -> bool:
+    """Whether values do not fit into 64 bits, in which they would be in the order of integers."""
+    long_decimal = kind.is_decimal and kind.precision > DIGITS_OF_64_BITS
+    return kind is Type.STRING or kind.is_nested or long_decimal
 
 
 def _text(kept: Kept) -> str | None:
@@ -148,9 +168,10 @@ def _groups(node: GroupBy, _position: int, scan: bool) -> Kept:
     pattern = node.input.pattern
     if pattern is not UpdatePattern.MONOTONIC:
         return (edge_buffer(node.input, scan), Structure.GROUPS)
-    needed = any(a.distinct or a.function in NEEDING_TUPLES for a in node.aggregates)
-    few = (BufferKind(Expiry.NEVER, of="what aggregates need"),)
-    return (*few, Structure.GROUPS) if needed else (Structure.GROUPS,)
+    if needs_tuples(node):
+        return (BufferKind(Expiry.NEVER, of="what aggregates need"), Structure.GROUPS)
+    distinct = any(a.distinct for a in node.aggregates)
+    return (Structure.VALUES, Structure.GROUPS) if distinct else (Structure.GROUPS,)
 
 
 def _distinct(node: DuplicateElimination, _position: int, scan: bool) -> Kept:

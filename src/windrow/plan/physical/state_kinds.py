@@ -78,6 +78,7 @@ class Structure(Enum):
     """State that is no buffer of tuples."""
 
     GROUPS = "array by group"
+    VALUES = "different values by group"
     MATCHES = "count of matches by tuple"
     KEY_COUNTS = "counts by key"
     OUTPUT = "output by value"

@@ -38,7 +38,7 @@ from windrow.spark.stage.state_files import StateCommits, Version
 PIPELINE = "pipeline.json"
 FILLS = "fills"
 PREFIX = "pipeline-"
-VERSION = 5
+VERSION = 6
 """Of everything in a checkpoint; one of another version is refused."""
 REMEDY = "restore it, or choose a new directory with --checkpoint"
 
