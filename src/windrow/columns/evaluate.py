@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.delta import Rows
 from windrow.columns.functions import (
     arithmetic,
     casts,
@@ -66,15 +67,16 @@ PARTIAL = frozenset((
 """Functions that raise for some values, or are NULL for them and count that."""
 
 
-def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
+def evaluate(expression: Expression, rows: Rows) -> pa.Array:
     """The expression's value for each row, of the type ``ARROW[expression.type]``."""
     if isinstance(expression, Column):
         return cast_operand(rows.column(expression.index), expression.type)
-    view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
+    needed = {c.index for c in columns_of(expression)}
+    view = _Rows(rows.num_rows, {i: rows.column(i) for i in needed})
     return cast_operand(as_array(_value(expression, view), view.length), expression.type)
 
 
-def selection_mask(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+def selection_mask(predicate: Expression, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows satisfy the predicate; NULL does not."""
     return bools(evaluate(predicate, rows))
 

@@ -35,7 +35,7 @@ from windrow.operators.retime import Retime
 from windrow.operators.session_windows import OpenSessions
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
-from windrow.operators.state.held_tuples import HoldsAnswer
+from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.stateless import (
     Append,
     Merge,
@@ -121,13 +121,23 @@ def changes_of(
 ) -> Changelog:
     """What turns a query's result into the changes that are shown, and keeps it for ``answers``,
     unless the operator ``below`` has it."""
-    inner = below.window if isinstance(below, InOrder) else below
-    held = inner.answer_buffer if answers and isinstance(inner, HoldsAnswer) else None
+    held = _answer_of(below) if answers else None
     keeps = answers or not announces_ends(node)
     kind = edge_buffer(node, strategy is Strategy.DIRECT)
     keeps = keeps and not isinstance(node, SharedGroupBy | SharedTop)  # which compute answers
     net = sends_net_changes(node)
     return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), kind, keeps, net, held)
+
+
+def _answer_of(operator: Operator | None) -> StateBuffer | None:
+    """The relation that an operator gives, if that is what it holds (``holds_answer``)."""
+    match operator:
+        case InOrder(window=window):
+            return _answer_of(window)
+        case FirstOfGrowingGroups(buffer=buffer) | PartitionWindow(buffer=buffer):
+            return buffer
+        case _:
+            return None
 
 
 def _kinds(node: Node, scan: bool) -> tuple[BufferKind, ...]:

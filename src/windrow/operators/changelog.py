@@ -190,8 +190,8 @@ class Changelog:
     The output's own ``exp`` is FOREVER: it is a stream. With both signs a row with sign -1 says
     that the tuple left the relation at ``ts``, for whatever reason. ISTREAM and DSTREAM bring
     insertions only. ``keeps`` is False if every end is announced, and ``live_rows`` is not wanted;
-    if the operator below has the relation itself (``HoldsAnswer``) that is ``held``, and nothing is
-    kept here either. What is ``net`` comes as it should go out, ends included
+    if the operator below has the relation itself (``holds_answer``) that is ``held``, and nothing
+    is kept here either. What is ``net`` comes as it should go out, ends included
     (``sends_net_changes``).
     """
 

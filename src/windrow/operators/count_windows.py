@@ -144,11 +144,6 @@ class PartitionWindow:
     def state(self) -> tuple[Kept, ...]:
         return ((Structure.LAST_ROWS_BY_KEY,),)
 
-    @property
-    def answer_buffer(self) -> StateBuffer:
-        """The last rows themselves."""
-        return self.buffer
-
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         if not len(delta):

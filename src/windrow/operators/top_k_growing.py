@@ -27,7 +27,7 @@ from numba import types
 from windrow.columns.arrays import Int64s, order_keys
 from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.byte_order import leading_keys
-from windrow.columns.delta import Delta, concat_rows
+from windrow.columns.delta import Delta, Rows, concat_rows
 from windrow.columns.evaluate import evaluate
 from windrow.columns.growable import Growable, fresh, grow
 from windrow.columns.interner import Interner
@@ -136,11 +136,6 @@ class FirstOfGrowingGroups:
     def state(self) -> tuple[Kept, ...]:
         return ((self.buffer.kind,),)
 
-    @property
-    def answer_buffer(self) -> StateBuffer:
-        """The first rows themselves."""
-        return self.buffer
-
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
         buffer = self.buffer
@@ -157,8 +152,8 @@ class FirstOfGrowingGroups:
     def _take_places(self, delta: Delta) -> tuple[Int64s, Int64s]:
         """The numbers of rows that get a place; positions that are pushed out, and when."""
         count, places = len(delta), self._places
-        codes = self._codes(delta.rows)
-        keys, ties = self._integers(delta.rows), UNKNOWN
+        codes = self._codes(delta.content)
+        keys, ties = self._integers(delta.content), UNKNOWN
         rows, gone = np.empty(count, np.int64), np.empty((count, 2), np.int64)
         first, start, came, left = places.next, 0, 0, 0
         places.extend(count, 0)
@@ -172,13 +167,13 @@ class FirstOfGrowingGroups:
         places.cut(first + came)
         return rows[:came], gone[:left]
 
-    def _codes(self, rows: pa.RecordBatch) -> Int64s:
+    def _codes(self, rows: Rows) -> Int64s:
         codes = self.groups.codes([evaluate(g, rows) for g in self.by], rows.num_rows)
         self._last = grow(self._last, len(self.groups), -1)
         self._counts = grow(self._counts, len(self.groups), 0)
         return codes
 
-    def _integers(self, rows: pa.RecordBatch) -> Int64s:
+    def _integers(self, rows: Rows) -> Int64s:
         """Of each key whether it is NULL, and an integer in the order asked for."""
         integers = np.empty((rows.num_rows, self._width), np.int64)
         for i, key in enumerate(self._known):

@@ -46,13 +46,3 @@ class HoldsTuples(Protocol):
     def held_inputs(self) -> Mapping[str, HeldInput]:
         """What it holds, by the names under which it is saved."""
         ...
-
-
-@runtime_checkable
-class HoldsAnswer(Protocol):
-    """An operator whose state is the relation that it gives."""
-
-    @property
-    def answer_buffer(self) -> StateBuffer:
-        """Its tuples, each as long as it is in the relation."""
-        ...
