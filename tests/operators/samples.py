@@ -229,6 +229,10 @@ QUERIES = {
     "top_of_groups_numbered": "SELECT * FROM (SELECT k, a, "
     "ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS place FROM s [RANGE 5 SECONDS]) AS q "
     "WHERE place < 4",
+    "top_of_growing_groups": "SELECT k, a, n, x FROM s "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY a DESC) <= 3",
+    "top_of_growing_groups_by_strings": "SELECT n, k, a FROM s "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY n, a DESC) <= 4",
     "top_ranks": "SELECT k, n, a FROM s [RANGE 6 SECONDS] "
     "QUALIFY RANK() OVER (PARTITION BY n ORDER BY k DESC) <= 2",
     "top_ranks_strict": "SELECT n, k FROM s [ROWS 12] "

@@ -14,7 +14,7 @@ from windrow.columns.delta import Delta
 from windrow.engine.pipeline import Pipeline
 from windrow.operators import top_k
 from windrow.operators.top_k import FirstK
-from windrow.operators.top_k_groups import FirstOfGroups
+from windrow.operators.top_k_growing import FirstOfGrowingGroups
 from windrow.plan.program import compile_script
 from windrow.result_files.change_table import sort_by_rank
 
@@ -129,7 +129,7 @@ def test_null_is_last_and_nan_the_greatest_in_whatever_order_they_come(
 def test_of_a_stream_only_the_first_rows_of_each_group_are_kept() -> None:
     query = "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 3;"
     made = Pipeline(compile_script(DECLARATION + query).queries[0].plan, changes=True)
-    (first,) = (o for o in made.operators if isinstance(o, FirstOfGroups))
+    (first,) = (o for o in made.operators if isinstance(o, FirstOfGrowingGroups))
     rng = np.random.default_rng(6)
     k, v = rng.integers(0, 5, 900), rng.integers(0, 40, 900)
     for start in range(0, 900, 30):

@@ -10,24 +10,33 @@ Invariants
     2. An insertion has ``ts < exp``, and is not withdrawn at the instant at which it comes:
        inside one instant the order of rows means nothing.
     3. A negative tuple has a counterpart that is live at the instant before it.
+
+The tuples themselves may be ``LateRows``, which are copied when ``rows`` is asked for, and stay
+late while rows are taken of them. Whoever needs only some columns, or may leave rows out, reads
+``content``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
+from windrow.columns.late_rows import LateRows
 from windrow.core.time import FOREVER
 
 Int8s = npt.NDArray[np.int8]
 
 TS, EXP, SIGN = "__ts", "__exp", "__sign"
+
+
+Rows: TypeAlias = pa.RecordBatch | LateRows
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,18 @@ class Delta:
     ts: Int64s
     exp: Int64s
     sign: Int8s
-    rows: pa.RecordBatch
+    content: Rows
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    @cached_property
+    def rows(self) -> pa.RecordBatch:
+        """The tuples, all columns of them."""
+        content = self.content
+        if isinstance(content, LateRows):
+            return batch_of(content.arrays(), content.schema, content.num_rows)
+        return content
 
     @property
     def nbytes(self) -> int:
@@ -65,18 +82,24 @@ class Delta:
         return cls(ts, forever, np.full(len(ts), -1, np.int8), rows)
 
     def take(self, indices: Int64s) -> Delta:
-        rows = take(self.rows, indices)
+        content = self.content
+        late = isinstance(content, LateRows)
+        rows = content.take(indices) if late else take(content, indices)
         return Delta(self.ts[indices], self.exp[indices], self.sign[indices], rows)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Delta:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def slice(self, start: int, stop: int) -> Delta:
-        rows = self.rows.slice(start, stop - start)
+        rows = self.content.slice(start, stop - start)
         return Delta(self.ts[start:stop], self.exp[start:stop], self.sign[start:stop], rows)
 
-    def with_rows(self, rows: pa.RecordBatch) -> Delta:
+    def with_rows(self, rows: Rows) -> Delta:
         return Delta(self.ts, self.exp, self.sign, rows)
+
+    def copied(self) -> Delta:
+        """The same with rows that are not late, for whoever keeps it."""
+        return self.with_rows(self.rows) if isinstance(self.content, LateRows) else self
 
     def sorted(self) -> Delta:
         """The same rows in order of ``ts``, ties as they stand."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.columns.delta import Rows
 from windrow.columns.functions import (
     arithmetic,
     casts,
@@ -72,11 +73,12 @@ MANY_ROWS = Threshold(256)
 """Rows from which on finding that out is worth it."""
 
 
-def evaluate(expression: Expression, rows: pa.RecordBatch) -> pa.Array:
+def evaluate(expression: Expression, rows: Rows) -> pa.Array:
     """The expression's value for each row, of the type ``ARROW[expression.type]``."""
     if isinstance(expression, Column):
         return cast_operand(rows.column(expression.index), expression.type)
-    view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
+    needed = {c.index for c in columns_of(expression)}
+    view = _Rows(rows.num_rows, {i: rows.column(i) for i in needed})
     return cast_operand(as_array(_value(expression, view), view.length), expression.type)
 
 
@@ -94,6 +96,7 @@ class SharedParts:
         for expression in expressions:
             self._find_repeated(expression, met)
         self._parts: dict[Expression, tuple[int, Expression]] = {}
+        self._needed = {c.index for e in expressions for c in columns_of(e)}
         self._expressions = [self._over_parts(e) for e in expressions]
 
     def _find_repeated(self, expression: Expression, met: set[Expression]) -> None:
@@ -121,11 +124,11 @@ class SharedParts:
     def _over_inner_parts(self, call: Call) -> Call:
         return replace(call, args=tuple(self._over_parts(a) for a in call.args))
 
-    def evaluate(self, rows: pa.RecordBatch) -> list[pa.Array]:
+    def evaluate(self, rows: Rows) -> list[pa.Array]:
         """Each expression's value for each row, as ``evaluate`` gives it."""
         if not self._parts:
             return [evaluate(e, rows) for e in self._expressions]
-        view = _Rows(rows.num_rows, dict(enumerate(rows.columns)))
+        view = _Rows(rows.num_rows, {i: rows.column(i) for i in self._needed})
         for place, part in self._parts.values():
             view.columns[place] = as_array(_value(part, view), view.length)
         return [
@@ -133,7 +136,7 @@ class SharedParts:
         ]
 
 
-def selection_mask(predicate: Expression, rows: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+def selection_mask(predicate: Expression, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows satisfy the predicate; NULL does not."""
     return bools(evaluate(predicate, rows))
 

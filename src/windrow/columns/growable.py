@@ -12,6 +12,7 @@ too: the next move of the live part is to another buffer. Only writing into ``vi
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,6 +77,11 @@ class Growable:
         """The live values, valid for ever; nothing is copied."""
         self._is_lent = True
         return self.view
+
+    def snapshot(self) -> Growable:
+        """The live values by position, as they are now; nothing is copied."""
+        self._is_lent = True
+        return copy(self)
 
     def append(self, values: npt.NDArray[Any]) -> int:
         """Add values at the end; the position of the first of them."""

@@ -10,6 +10,7 @@ A `RowStore` has rows as such columns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -81,6 +82,11 @@ class Nulls:
     def lend(self) -> npt.NDArray[np.bool_] | None:
         return None if self.valid is None else self.valid.lend()
 
+    def snapshot(self) -> Nulls:
+        made = Nulls()
+        made.valid = None if self.valid is None else self.valid.snapshot()
+        return made
+
     def drop_before(self, position: int) -> None:
         if self.valid is not None:
             self.valid.drop_before(position)
@@ -105,6 +111,11 @@ class FixedColumn:
 
     def take(self, positions: Int64s) -> pa.Array:
         return fixed_array(self.values.take(positions), self.nulls.take(positions), self.kind)
+
+    def snapshot(self) -> FixedColumn:
+        made = copy(self)
+        made.values, made.nulls = self.values.snapshot(), self.nulls.snapshot()
+        return made
 
     def lend(self) -> MakeArray:
         values, valid = self.values.lend(), self.nulls.lend()
@@ -133,6 +144,11 @@ class Stretches:
         self.kind, self._inside = kind, inside
         self.starts, self.lengths, self.nulls = Growable(np.int64), Growable(np.int64), Nulls()
 
+    def copy_stretches(self) -> None:
+        """Become a snapshot of what this is a copy of."""
+        self.starts, self.lengths = self.starts.snapshot(), self.lengths.snapshot()
+        self.nulls = self.nulls.snapshot()
+
     def drop_before(self, position: int) -> None:
         dropped = min(position - self.starts.base, len(self.starts))
         if dropped > 0:
@@ -160,6 +176,12 @@ class BytesColumn(Stretches):
         self.nulls.append(array, self.starts)
         self.starts.append(offsets[:-1] - offsets[0] + first)
         self.lengths.append(np.diff(offsets))
+
+    def snapshot(self) -> BytesColumn:
+        made = copy(self)
+        made.data = self.data.snapshot()
+        made.copy_stretches()
+        return made
 
     def cut(self, position: int) -> None:
         """Forget the values from ``position`` on; only of a column without NULLs."""
@@ -217,6 +239,12 @@ class ListColumn(Stretches):
         items = self.items.take(places) if len(places) else pa.array([], self.kind.value_type)
         return list_array(lengths, items, self.nulls.take(positions), self.kind)
 
+    def snapshot(self) -> ListColumn:
+        made = copy(self)
+        made.items = self.items.snapshot()
+        made.copy_stretches()
+        return made
+
     def lend(self) -> MakeArray:
         lengths, valid, items = self.lengths.lend(), self.nulls.lend(), self.items.lend()
         empty = not len(lengths) or not lengths.any()
@@ -248,6 +276,12 @@ class StructColumn:
     def take(self, positions: Int64s) -> pa.Array:
         fields = [column.take(positions) for column in self.fields]
         return struct_array(fields, self.valid.take(positions), self.kind)
+
+    def snapshot(self) -> StructColumn:
+        made = copy(self)
+        made.valid = self.valid.snapshot()
+        made.fields = [column.snapshot() for column in self.fields]
+        return made
 
     def lend(self) -> MakeArray:
         valid: Bools = self.valid.lend()
@@ -314,6 +348,10 @@ class RowStore:
 
     def column(self, index: int, positions: Int64s) -> pa.Array:
         return self.columns[index].take(positions)
+
+    def snapshot(self) -> list[StoredColumn]:
+        """The columns as they are now, to be taken from at any time; nothing is copied."""
+        return [column.snapshot() for column in self.columns]
 
     def lend(self) -> Callable[[], pa.RecordBatch]:
         """What makes a batch of all rows as they are now; of the values nothing is copied."""

@@ -35,6 +35,7 @@ from windrow.operators.retime import Retime
 from windrow.operators.session_windows import OpenSessions
 from windrow.operators.snap import Snap
 from windrow.operators.stamp import Stamp, StampRows
+from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.stateless import (
     Append,
     Merge,
@@ -46,6 +47,7 @@ from windrow.operators.stateless import (
 from windrow.operators.theta_negation import UnmatchedTheta
 from windrow.operators.top_k import FirstK
 from windrow.operators.top_k_groups import FirstOfGroups
+from windrow.operators.top_k_growing import FirstOfGrowingGroups
 from windrow.plan.expressions import Call, Column, Literal
 from windrow.plan.nodes import (
     AppendOnly,
@@ -93,7 +95,7 @@ from windrow.plan.nodes.window_specs import (
     SessionWindow,
     WindowSpec,
 )
-from windrow.plan.physical.announced_ends import announces_ends, sends_net_changes
+from windrow.plan.physical.announced_ends import announces_ends, grows, sends_net_changes
 from windrow.plan.physical.buffers import calendar_of, edge_buffer
 from windrow.plan.physical.classification import WindowIndex, index_for
 from windrow.plan.physical.evaluation_period import evaluation_period
@@ -110,13 +112,32 @@ def operator_for(node: Node, strategy: Strategy = Strategy.UPA) -> Operator:
     return BUILDERS[node](node, arrow_schema(node.schema), strategy is Strategy.DIRECT)
 
 
-def changes_of(node: Node, strategy: Strategy = Strategy.UPA, *, answers: bool = True) -> Changelog:
-    """What turns a query's result into the changes that are shown, and keeps it for ``answers``."""
+def changes_of(
+    node: Node,
+    strategy: Strategy = Strategy.UPA,
+    *,
+    answers: bool = True,
+    below: Operator | None = None,
+) -> Changelog:
+    """What turns a query's result into the changes that are shown, and keeps it for ``answers``,
+    unless the operator ``below`` has it."""
+    held = _answer_of(below) if answers else None
     keeps = answers or not announces_ends(node)
     kind = edge_buffer(node, strategy is Strategy.DIRECT)
     keeps = keeps and not isinstance(node, SharedGroupBy | SharedTop)  # which compute answers
     net = sends_net_changes(node)
-    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), kind, keeps, net)
+    return Changelog(arrow_schema(node.schema), node.pattern, (1, -1), kind, keeps, net, held)
+
+
+def _answer_of(operator: Operator | None) -> StateBuffer | None:
+    """The relation that an operator gives, if that is what it holds (``holds_answer``)."""
+    match operator:
+        case InOrder(window=window):
+            return _answer_of(window)
+        case FirstOfGrowingGroups(buffer=buffer) | PartitionWindow(buffer=buffer):
+            return buffer
+        case _:
+            return None
 
 
 def _kinds(node: Node, scan: bool) -> tuple[BufferKind, ...]:
@@ -146,6 +167,8 @@ def _top(node: TopK, schema: pa.Schema, scan: bool) -> Operator:
     pattern, kind = node.input.pattern, edge_buffer(node.input, scan)
     if not node.in_groups:
         return FirstK(schema, pattern, node.keys, node.count, kind)
+    if grows(node):
+        return FirstOfGrowingGroups(schema, node.groups, node.keys, node.count, kind)
     rows = arrow_schema(node.input.schema)
     return FirstOfGroups(
         schema, rows, pattern, node.groups, node.keys, node.count, kind, node.function

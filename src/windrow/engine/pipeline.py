@@ -23,6 +23,7 @@ from windrow.engine.routing import Routing
 from windrow.operators.aggregates.count_sum_avg import Sum
 from windrow.operators.aggregates.distinct_values import OfDistinct
 from windrow.operators.base import Operator, Saved, below
+from windrow.operators.changelog import Changelog
 from windrow.operators.count_windows import InOrder, LastRows
 from windrow.operators.frequent_groups import FrequentGroups
 from windrow.operators.group_by import GroupedAggregation
@@ -116,8 +117,13 @@ class Pipeline:
         self.plan, self.schema = plan, arrow_schema(plan.schema)
         self.now = BEGINNING
         self._steps = list(_steps(plan, strategy))
-        self._changes = changes_of(plan, strategy, answers=answers) if changes else None
+        self._changes = self._changes_of(strategy, answers) if changes else None
         self._overflows = Overflows()
+
+    def _changes_of(self, strategy: Strategy, answers: bool) -> Changelog:
+        last, _ = self._steps[-1]
+        below = None if isinstance(last, _Leaf | _ConstantLeaf) else last
+        return changes_of(self.plan, strategy, answers=answers, below=below)
 
     def process(
         self, inputs: Mapping[str, Delta], now: int, filled: Mapping[int, Delta] | None = None
@@ -139,7 +145,7 @@ class Pipeline:
         if self._changes is not None:
             answer = self._changes.process([answer], now)
         self.now = now
-        return answer
+        return answer.copied()
 
     def _run_steps(
         self, inputs: Mapping[str, Delta], now: int, filled: Mapping[int, Delta]

@@ -71,6 +71,27 @@ def mixed_instants(times: Int64s, sign: npt.NDArray[np.int8]) -> Int64s:
     return found
 
 
+@kernel(ints_out, ints, signs)
+def _departures_first(times, sign):  # type: ignore[no-untyped-def]
+    """The places of events in order of time, such that at each instant what goes is before what
+    comes, and else as they stand."""
+    order = np.empty(len(times), np.int64)
+    start, count = 0, 0
+    while start < len(times):
+        stop = start
+        while stop < len(times) and times[stop] == times[start]:
+            if sign[stop] < 0:
+                order[count] = stop
+                count += 1
+            stop += 1
+        for i in range(start, stop):
+            if sign[i] > 0:
+                order[count] = i
+                count += 1
+        start = stop
+    return order
+
+
 @kernel(ints_out, ints, ints, ints)
 def _by_number(times, classes, keys):  # type: ignore[no-untyped-def]
     """Classes of events that have the same key and were in the same class before."""
@@ -168,8 +189,10 @@ class Changelog:
 
     The output's own ``exp`` is FOREVER: it is a stream. With both signs a row with sign -1 says
     that the tuple left the relation at ``ts``, for whatever reason. ISTREAM and DSTREAM bring
-    insertions only. ``keeps`` is False if every end is announced, and ``live_rows`` is not wanted.
-    What is ``net`` comes as it should go out, ends included (``sends_net_changes``).
+    insertions only. ``keeps`` is False if every end is announced, and ``live_rows`` is not wanted;
+    if the operator below has the relation itself (``holds_answer``) that is ``held``, and nothing
+    is kept here either. What is ``net`` comes as it should go out, ends included
+    (``sends_net_changes``).
     """
 
     def __init__(
@@ -180,12 +203,14 @@ class Changelog:
         kind: BufferKind | None = None,
         keeps: bool = True,
         net: bool = False,
+        held: StateBuffer | None = None,
     ) -> None:
         self.schema, self.pattern, self.signs = schema, pattern, signs
         self._net_input = net and len(signs) == 2
-        self.keeps = keeps and pattern is not UpdatePattern.MONOTONIC
+        self.keeps = keeps and held is None and pattern is not UpdatePattern.MONOTONIC
         self._nothing = Delta.empty(schema)
-        self.buffer = StateBuffer(schema, pattern, kind)
+        self._held = held
+        self.buffer = StateBuffer(schema, pattern, kind) if held is None else held
         texts = [is_bytes(kind) for kind in schema.types]
         self._cheapest_first = sorted(range(len(texts)), key=texts.__getitem__)
         numbers = [pa.types.is_integer(k) or pa.types.is_floating(k) for k in schema.types]
@@ -193,7 +218,7 @@ class Changelog:
 
     @property
     def state(self) -> tuple[Kept, ...]:
-        return ((self.buffer.kind,),) if self.keeps else ((),)
+        return ((self.buffer.kind,),) if self.keeps or self._held is not None else ((),)
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
@@ -202,19 +227,18 @@ class Changelog:
         if self._net_input:
             self._follow(delta, now)
             return delta
+        if not self.keeps:
+            order = _departures_first(delta.ts, delta.sign)
+            return self._say(delta.rows, order, delta.ts[order], delta.sign[order])
         positive, negative = split_by_sign(delta)
-        passing = self._store(positive, negative, now) if self.keeps else NONE
+        passing = self._store(positive, negative, now)
         opposites = self._possible_opposites(positive)
         if opposites is not None and len(passing):
             column = opposites.column
             values = None if column is None else positive.rows.column(column)
             among = opposites.among(positive.exp, values)[passing]
             passing = passing[among]
-        left, leaving = (
-            self._leave(negative, now, opposites) if self.keeps else (negative.rows, negative.ts)
-        )
-        if not len(positive) + left.num_rows:
-            return self._nothing
+        left, leaving = self._leave(negative, now, opposites)
         # Within an instant what goes stands before what comes, as a reader expects it.
         came, rows = len(positive), concat_rows([positive.rows, left], self.schema)
         at = np.concatenate([np.arange(came, rows.num_rows), passing, np.arange(came)])
@@ -222,7 +246,14 @@ class Changelog:
         sign = np.full(len(times), -1, np.int8)
         sign[len(times) - came :] = 1
         order = time_order(times)
-        at, times, sign = at[order], times[order], sign[order]
+        return self._say(rows, at[order], times[order], sign[order])
+
+    def _say(
+        self, rows: pa.RecordBatch, at: Int64s, times: Int64s, sign: npt.NDArray[np.int8]
+    ) -> Delta:
+        """The events, of the rows ``at`` some places, net and of the signs that are asked for."""
+        if not len(at):
+            return self._nothing
         kept = self._net(rows, at, times, sign)
         if len(self.signs) == 1:
             kept &= sign == self.signs[0]
@@ -230,7 +261,7 @@ class Changelog:
             at, times, sign = at[kept], times[kept], sign[kept]
         if len(self.signs) == 1:
             sign = np.ones(len(times), np.int8)
-        answer = rows.slice(0, came) if self._are_the_first(at, came) else take(rows, at)
+        answer = rows.slice(0, len(at)) if self._are_the_first(at) else take(rows, at)
         return Delta(times, np.full(len(times), FOREVER, np.int64), sign, answer)
 
     def _follow(self, delta: Delta, now: int) -> None:
@@ -256,7 +287,7 @@ class Changelog:
 
     def _possible_opposites(self, positive: Delta) -> PossibleOpposites | None:
         """What tells which ends may matter to ISTREAM; None: all of them, or there are few."""
-        if self.signs != (1,) or not self.keeps or len(positive) <= FEW.value:
+        if self.signs != (1,) or len(positive) <= FEW.value:
             return None
         return PossibleOpposites(positive, self._first_number)
 
@@ -280,8 +311,8 @@ class Changelog:
         return left, times
 
     @staticmethod
-    def _are_the_first(at: Int64s, count: int) -> bool:
-        return len(at) == count and bool((at == np.arange(count)).all())
+    def _are_the_first(at: Int64s) -> bool:
+        return bool((at == np.arange(len(at))).all())
 
     def _net(self, rows: pa.RecordBatch, at: Int64s, times: Int64s, sign: Any) -> Any:
         """Which events are left after equal tuples of opposite sign cancelled in their instant."""
@@ -318,10 +349,11 @@ class Changelog:
         return self.buffer.rows.take(self.buffer.living())
 
     def held_inputs(self) -> Mapping[str, HeldInput]:
-        return {"live": HeldInput(0, self.buffer)} if self.keeps else {}
+        there = self.keeps or self._held is not None
+        return {"live": HeldInput(0, self.buffer)} if there else {}
 
     def size(self) -> int:
-        return len(self.buffer)
+        return len(self.buffer) if self._held is None else 0
 
     def save(self) -> Saved:
         saved = Saved()

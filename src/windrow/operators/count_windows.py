@@ -27,6 +27,7 @@ from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, voi
 from windrow.columns.value_order import comparable_column
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
+from windrow.operators.arrivals import arrivals_and_departures
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
@@ -150,17 +151,16 @@ class PartitionWindow:
         buffer = self.buffer
         first = buffer.insert(delta)
         pushed = self._queue(np.arange(first, buffer.next), delta.rows)
-        at = np.flatnonzero(pushed >= 0)
-        leaving = pushed[at]
-        seen = buffer.life.take(leaving)[:, TS] < delta.ts[at]
-        shown = np.ones(len(delta), np.bool_)
-        shown[leaving[~seen] - first] = False
-        negatives = Delta.withdrawals(delta.ts[at[seen]], buffer.rows.take(leaving[seen]))
         buffer.now = now
-        buffer.kill(leaving, now)
+        at = np.flatnonzero(pushed >= 0)
+        if not len(at):
+            return delta
+        gone = np.stack([pushed[at], delta.ts[at]], axis=1)
+        answer = arrivals_and_departures(buffer, first, delta.ts, gone)
+        buffer.kill(pushed[at], now)
         if buffer.reclaim() is not None:
             self._rebuild()
-        return concat([negatives, delta.filter(shown)], self.schema)
+        return answer
 
     def _queue(self, positions: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self.interner.codes([rows.column(k) for k in self.keys], rows.num_rows)

@@ -27,7 +27,6 @@ import pyarrow as pa
 from numba import types
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.delta import batch_of
 from windrow.columns.evaluate import selection_mask
 from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Interner
@@ -41,6 +40,7 @@ from windrow.columns.kernels import (
     kernel,
     likely_room,
 )
+from windrow.columns.late_rows import LateRows
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.join_side import JoinSide, renew_coding
@@ -285,10 +285,11 @@ class JoinPairs:
             return pairs
         return pairs.filter(selection_mask(self.residual, self.rows(pairs.left, pairs.right)))
 
-    def rows(self, left: Int64s, right: Int64s) -> pa.RecordBatch:
-        columns = self.left.buffer.rows.take(left).columns
-        columns += self.right.buffer.rows.take(right).columns
-        return batch_of(columns, self.schema, len(left))
+    def rows(self, left: Int64s, right: Int64s) -> LateRows:
+        """Pairs of tuples, of which only what somebody reads is copied."""
+        sides = (self.left.buffer.rows, self.right.buffer.rows)
+        columns = [(of, column) for of, rows in enumerate(sides) for column in rows.snapshot()]
+        return LateRows((left, right), columns, self.schema, len(left))
 
     def forget(self, now: int) -> Move | None:
         """Free what is dead; where the living of the left side went, if they moved."""

@@ -34,7 +34,8 @@ class PendingChanges:
 
     def pass_on(self, delta: Delta, now: int) -> Delta:
         """All rows, old and new, whose instant has come by ``now``; the others wait."""
-        ready, self.rows = concat([self.rows, delta.sorted()], self.schema).split(now)
+        ready, rest = concat([self.rows, delta.sorted()], self.schema).split(now)
+        self.rows = rest.copied()
         return ready
 
     def save(self) -> Saved:

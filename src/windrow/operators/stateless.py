@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import SharedParts, evaluate, selection_mask
+from windrow.columns.late_rows import LateRows
 from windrow.columns.nested_arrays import list_lengths
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
@@ -47,7 +48,7 @@ class SelectRows(Stateless):
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        return delta.filter(selection_mask(self.predicate, delta.rows)) if len(delta) else delta
+        return delta.filter(selection_mask(self.predicate, delta.content)) if len(delta) else delta
 
 
 class Project(Stateless):
@@ -55,7 +56,9 @@ class Project(Stateless):
 
     def __init__(self, expressions: Sequence[Expression], schema: pa.Schema) -> None:
         self.expressions, self.schema = tuple(expressions), schema
-        columns_only = all(isinstance(e, Column) for e in self.expressions)
+        columns = [e.index for e in self.expressions if isinstance(e, Column)]
+        columns_only = len(columns) == len(self.expressions)
+        self._columns = columns if columns_only else None
         self._nothing = Delta.empty(schema) if columns_only else None
         self._parts = SharedParts(self.expressions)
 
@@ -63,7 +66,12 @@ class Project(Stateless):
         (delta,) = inputs
         if self._nothing is not None and not len(delta):
             return self._nothing
-        arrays = self._parts.evaluate(delta.rows)
+        content = delta.content
+        if isinstance(content, LateRows) and self._columns is not None:
+            kinds = content.schema.types
+            if [kinds[i] for i in self._columns] == self.schema.types:
+                return delta.with_rows(content.select(self._columns, self.schema))
+        arrays = self._parts.evaluate(content)
         return delta.with_rows(batch_of(arrays, self.schema, len(delta)))
 
 

@@ -36,6 +36,7 @@ from windrow.plan.nodes import (
     Unnest,
     Window,
 )
+from windrow.plan.nodes.relational import ROW_NUMBER
 from windrow.plan.nodes.window_specs import NowWindow, RangeWindow, RowsWindow
 
 
@@ -104,6 +105,24 @@ def expires_always(node: Node) -> bool:
             return False
 
 
+def grows(node: TopK) -> bool:
+    """Whether the first rows of groups are asked for, of which rows are pushed out and none leaves:
+    a row that goes is behind all that are there then, so none of them is equal to it."""
+    only_rows = node.function == ROW_NUMBER and not node.numbered
+    return node.in_groups and only_rows and node.input.pattern is UpdatePattern.MONOTONIC
+
+
+def holds_answer(node: Node) -> bool:
+    """Whether the operator of ``node`` holds what it gives, so that nobody else need keep it."""
+    match node:
+        case TopK():
+            return grows(node)
+        case Window(spec=RowsWindow(partition_by=keys)):
+            return bool(keys)
+        case _:
+            return False
+
+
 def sends_net_changes(node: Node) -> bool:
     """Whether ``node`` sends every change of its relation as such, in order, and never a tuple and
     its counterpart at one instant."""
@@ -112,6 +131,8 @@ def sends_net_changes(node: Node) -> bool:
             return not again
         case JoinLengths():
             return True
+        case TopK():
+            return grows(node)
         case SharedGroupBy(keys=keys, members=members):
             shown = ({c.index for c in m.columns if isinstance(c, Column)} for m in members if m)
             return all(columns.issuperset(range(len(keys))) for columns in shown)

@@ -48,7 +48,12 @@ from windrow.plan.nodes import (
 )
 from windrow.plan.nodes.base import PerNode
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow, SessionWindow, WindowSpec
-from windrow.plan.physical.announced_ends import announces_ends, expires_always, expires_never
+from windrow.plan.physical.announced_ends import (
+    announces_ends,
+    expires_always,
+    expires_never,
+    holds_answer,
+)
 from windrow.plan.physical.sliding_state import kept_by_expiry, kept_for_many, kept_in_sub_windows
 from windrow.plan.physical.state_kinds import (
     HASH,
@@ -80,8 +85,9 @@ def buffer_for(consumer: Node, position: int, strategy: Strategy = Strategy.UPA)
 
 
 def changes_buffer(plan: Node, strategy: Strategy = Strategy.UPA) -> str | None:
-    """How a query's live result is kept, so that what expires can be shown as a change."""
-    return _text(_changes(plan, strategy is Strategy.DIRECT))
+    """How a query's live result is kept, so that what expires can be shown as a change; None if
+    it is not, or by the operator that gives it."""
+    return None if holds_answer(plan) else _text(_changes(plan, strategy is Strategy.DIRECT))
 
 
 def edge_buffer(node: Node, scan: bool = False) -> BufferKind:
