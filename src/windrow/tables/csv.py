@@ -36,6 +36,7 @@ from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
+from windrow.tables.fit import is_utf8
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
 from windrow.tables.parsed_rows import Parsed, Rejected
 from windrow.tables.read_ahead import parse_ahead
@@ -202,16 +203,6 @@ def _unseen_texts(declaration: StreamDeclaration, columns: frozenset[int] | None
     return frozenset(texts - columns)
 
 
-def _is_utf8(text: bytes) -> bool:
-    ends = pa.array([0, len(text)], pa.int32()).buffers()[1]
-    whole = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(text)])
-    try:
-        whole.cast(pa.string())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _columns(
     chunk: Chunk,
     width: int,
@@ -224,16 +215,16 @@ def _columns(
         text = chunk.refused.decode("utf-8", errors="replace")
         return [pa.array([], pa.binary())] * len(places), [Rejected(1, chunk.reason, text)]
     options = options_of(declaration)
-    utf8 = bool(unseen or len(chunk.data) >= WORTH_A_KERNEL.value) and _is_utf8(chunk.data)
-    if not utf8:
-        unseen = frozenset()
     types = {
         place: ARROW[field.type] if field.type in READ_BY_ARROW else pa.binary()
-        for n, (place, field) in enumerate(zip(places, declaration.schema, strict=True))
-        if n not in unseen
+        for place, field in zip(places, declaration.schema, strict=True)
     }
+    wanted = {place: kind for n, (place, kind) in enumerate(types.items()) if n not in unseen}
     refused: list[Rejected] = []
-    batch = _plain_fields(chunk.data, width, options, types) if utf8 else None
+    batch = _plain_fields(chunk.data, width, options, wanted)
+    if batch is None and unseen:
+        unseen = unseen if is_utf8(chunk.data) else frozenset()
+    types = wanted if unseen else types
     try:
         if batch is None:
             batch = _fields(chunk.data, width, refused, options, types)
