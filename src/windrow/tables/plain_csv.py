@@ -16,21 +16,20 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-from numba.types import Array, Tuple, boolean, int32
+from numba.types import Tuple
 
 from windrow.columns.arrays import fixed_array, string_array
 from windrow.columns.byte_kernels import (
     BLOCK,
     bit_count,
-    copy_bytes,
     equal_bytes,
     high_bytes,
     lowest_bit,
     word_at,
 )
 from windrow.columns.kernels import (
+    boolean,
     bytes_in,
-    bytes_out,
     grid_out,
     helper,
     inline,
@@ -39,8 +38,9 @@ from windrow.columns.kernels import (
     ints_out,
     kernel,
     likely_room,
-    void,
+    small_grid_out,
 )
+from windrow.columns.stored_columns import copy_texts
 from windrow.core.thresholds import Threshold
 from windrow.tables.fit import is_utf8
 
@@ -55,12 +55,9 @@ WORD, DIGITS = 8, 18
 KINDS = {pa.int64(): WHOLE_NUMBER, pa.timestamp("us"): MOMENT, pa.string(): TEXT}
 PIECE = Threshold(1 << 14, least=1)
 """Bytes whose fields are found before they are read."""
-COPIED = 32
-"""Bytes of a text that are copied at once."""
 NOT_PLAIN = (-1, False)
 
 rows_and_high = Tuple((int64, boolean))
-small_grid_out, small_ints = Array(int32, 2, "C"), Array(int32, 1, "C", readonly=True)
 ZEROS, LOW = np.uint64(0x3030303030303030), np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
@@ -277,19 +274,6 @@ def _read(data, separator, quote, piece, kinds, values, offsets, missing):  # ty
     return (row, high) if count == 1 else NOT_PLAIN
 
 
-@kernel(void, bytes_in, ints, small_ints, bytes_out)
-def _copy_texts(data, starts, offsets, out):  # type: ignore[no-untyped-def]
-    """Put texts one behind the other; ``out`` has room for ``COPIED`` bytes more than they have."""
-    for i in range(len(starts)):
-        start, at, end = starts[i], np.int64(offsets[i]), np.int64(offsets[i + 1])
-        if start + (end - at) + COPIED > len(data):
-            copy_bytes(out, at, data, start, end - at)
-            continue
-        while at < end:
-            copy_bytes(out, at, data, start, COPIED)
-            at, start = at + COPIED, start + COPIED
-
-
 def read_plain(
     data: bytes, width: int, separator: str, quote: str, types: Mapping[int, pa.DataType]
 ) -> pa.RecordBatch | None:
@@ -319,9 +303,7 @@ def read_plain(
             ends = offsets[number, : count + 1]
             if missing[number]:
                 valid = np.diff(ends) > 0
-            out = np.empty(int(ends[-1]) + COPIED, np.uint8)
-            _copy_texts(text, column, ends, out)
-            arrays.append(string_array(ends, out[: ends[-1]], valid))
+            arrays.append(string_array(ends, copy_texts(text, column, ends), valid))
         else:
             if missing[number]:
                 valid = column != NO_VALUE
