@@ -58,7 +58,7 @@ def _bits(builder: Any, found: Any) -> Any:
     return builder.bitcast(found, ir.IntType(BLOCK))
 
 
-def _equal(_: Any, data: Any, at: Any, byte: Any) -> Generated:
+def _equal(_: Any, data: Any, at: Any, _byte: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         block = _block(context, builder, signature.args[0], args[0], args[1])
         one = builder.insert_element(
@@ -80,14 +80,14 @@ def _high(_: Any, data: Any, at: Any) -> Generated:
     return types.uint64(data, at), generate
 
 
-def _lowest(_: Any, bits: Any) -> Generated:
+def _lowest(_: Any, _bits: Any) -> Generated:
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
 
-def _count(_: Any, bits: Any) -> Generated:
+def _count(_: Any, _bits: Any) -> Generated:
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 

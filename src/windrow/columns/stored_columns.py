@@ -39,7 +39,6 @@ from windrow.columns.kernels import (
 )
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
 
-
 COPIED = 32
 """Bytes of a text that are copied at once: most are short, and a call for each takes longer."""
 

@@ -36,8 +36,8 @@ from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
-from windrow.tables.fit import is_utf8
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
+from windrow.tables.fit import is_utf8
 from windrow.tables.parsed_rows import Parsed, Rejected
 from windrow.tables.read_ahead import parse_ahead
 
@@ -219,18 +219,17 @@ def _columns(
         place: ARROW[field.type] if field.type in READ_BY_ARROW else pa.binary()
         for place, field in zip(places, declaration.schema, strict=True)
     }
-    wanted = {place: kind for n, (place, kind) in enumerate(types.items()) if n not in unseen}
+    wanted = {place: types[place] for n, place in enumerate(places) if n not in unseen}
     refused: list[Rejected] = []
     batch = _plain_fields(chunk.data, width, options, wanted)
-    if batch is None and unseen:
-        unseen = unseen if is_utf8(chunk.data) else frozenset()
-    types = wanted if unseen else types
+    if batch is None and unseen and not is_utf8(chunk.data):
+        wanted, unseen = types, frozenset()
     try:
         if batch is None:
-            batch = _fields(chunk.data, width, refused, options, types)
+            batch = _fields(chunk.data, width, refused, options, wanted)
     except pa.ArrowInvalid:  # some value, and the other way finds which
         refused.clear()
-        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(types, pa.binary()))
+        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(wanted, pa.binary()))
     nothing = pa.nulls(batch.num_rows, pa.string()) if unseen else None
     found = [nothing if n in unseen else batch.column(str(p)) for n, p in enumerate(places)]
     return found, refused
@@ -298,6 +297,8 @@ def _no_rows(kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
 def _numbers(count: int, invalid: list[int]) -> Int64s:
     """The numbers of ``count`` rows of a chunk: those from 1 on that are not invalid."""
     candidates = np.arange(1, 1 + count + len(invalid), dtype=np.int64)
+    if not invalid:
+        return candidates
     return candidates[~np.isin(candidates, invalid)][:count]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-from numba.types import Tuple
+from numba import types as numba_types
 
 from windrow.columns.arrays import fixed_array, string_array
 from windrow.columns.byte_kernels import (
@@ -57,7 +57,7 @@ PIECE = Threshold(1 << 14, least=1)
 """Bytes whose fields are found before they are read."""
 NOT_PLAIN = (-1, False)
 
-rows_and_high = Tuple((int64, boolean))
+rows_and_high = numba_types.Tuple((int64, boolean))
 ZEROS, LOW = np.uint64(0x3030303030303030), np.uint64(0x0F0F0F0F0F0F0F0F)
 PAIRS, FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 
@@ -144,11 +144,11 @@ def _find_ends(data, at, stop, separator, quote, ends, count):  # type: ignore[n
         at += BLOCK
     for i in range(at, stop):
         byte = data[i]
-        if byte == NEWLINE or byte == separator:
+        if (byte == NEWLINE) | (byte == separator):
             ends[count] = i
             count += 1
             rows += byte == NEWLINE
-        odd |= np.uint64(byte == quote or byte == RETURN)
+        odd |= np.uint64((byte == quote) | (byte == RETURN))
         high |= np.uint64(byte >= 128)
     return count, rows, odd != 0, high != 0
 
@@ -281,7 +281,7 @@ def read_plain(
     kinds = np.zeros(width, np.int64)
     for place, kind in types.items():
         kinds[place] = KINDS.get(kind, -1)
-    if width < 2 or kinds.min() < 0 or len(separator.encode()) != 1 or not data:
+    if width < 2 or kinds.min() < 0 or len(separator.encode()) != 1 or not data.endswith(b"\n"):
         return None
     wanted, text = sorted(types), np.frombuffer(data, np.uint8)
     shortest = max(data.find(b"\n") + 1, width)  # as far as the first row tells
