@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from windrow.core.schema import Field, Schema, Type
 from windrow.core.thresholds import lowered_thresholds
+from windrow.core.time import Clock
+from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.nodes import FileSource
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables import csv as csv_reader
+from windrow.tables import plain_csv
 from windrow.tables.plain_csv import read_plain
+from windrow.tables.readers import read_file
 
 KINDS = {0: pa.int64(), 2: pa.timestamp("us"), 3: pa.string()}
 WIDTH = 5
@@ -44,6 +53,105 @@ def test_plain_rows_are_those_that_arrow_reads(rows, lowered):
         found = read_plain(data, WIDTH, ",", '"', KINDS)
     if found is not None:
         assert found.to_pydict() == by_arrow(data).to_pydict()
+
+
+@pytest.fixture(params=[1, 60, 300, 1 << 14])
+def piece(request, monkeypatch) -> int:
+    """Bytes whose fields are found at once: none, some or all of them 64 at a time."""
+    monkeypatch.setattr(plain_csv.PIECE, "value", request.param)
+    return request.param
+
+
+LONG = st.text(st.characters(exclude_characters=',"\r\n', codec="utf-8"), max_size=150)
+MANY = st.lists(
+    st.tuples(
+        st.integers(-(10**17), 10**17).map(str) | st.just(""), LONG,
+        st.sampled_from(["", "2024-02-28 00:00:00", "2024-02-28 00:00:01.000001"]), LONG, LONG,
+    ), min_size=1, max_size=30,
+)  # fmt: skip
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=MANY)
+def test_rows_are_the_same_wherever_a_piece_ends(rows, piece):
+    data = "".join(",".join(row) + "\n" for row in rows).encode()
+    found = read_plain(data, WIDTH, ",", '"', KINDS)
+    assert found is not None
+    assert found.to_pydict() == by_arrow(data).to_pydict()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    count=st.integers(1, 40), odd=st.sampled_from([b'"', b"\r", b"\xff", b",", b"\n", b"x"]),
+    at=st.integers(0, 2000),
+)  # fmt: skip
+def test_a_byte_that_is_not_plain_is_noticed_wherever_it_stands(count, odd, at, piece):
+    row = b"12345678,some text that is longer,2024-02-28 00:00:01.000001,,and some more of it\n"
+    data = row * count
+    at %= len(data)
+    data = data[:at] + odd + data[at:]
+    found = read_plain(data, WIDTH, ",", '"', KINDS)
+    if odd in b'"\r\xff,':
+        assert found is None
+    elif found is not None:
+        assert found.to_pydict() == by_arrow(data).to_pydict()
+
+
+STREAM = StreamDeclaration(
+    "s",
+    Schema((Field("n", Type.BIGINT), Field("a", Type.STRING), Field("ts", Type.TIMESTAMP),
+            Field("b", Type.STRING))),
+    2, Clock.TIMESTAMP, 0, FileSource("x", "csv"),
+)  # fmt: skip
+GOOD = b"%d,text %d,2024-05-01 10:00:%02d.001000,another\xc3\xa9 text that goes on for a while,z\n"
+HOSTILE = st.sampled_from(
+    [b"\n", b"\r\n", b"\r", b",", b",,,,,,\n", b'"', b'""', b'"a,b\nc"', b'1,"x",', b"\xff\xfe",
+     b"\x00", b"\xef\xbb\xbf", b"007,", b"+1,", b" 1,", b"1e3,", b"x,", b"-,", b"2024-02-30 00:00:00,",
+     b"2024-05-01T10:00:00,", b"2024-05-01 10:00:00,", b"1,2,3\n", b"\xe2\x82", b"9" * 19 + b","]
+) | st.binary(max_size=6)  # fmt: skip
+
+
+@st.composite
+def hostile_files(draw) -> bytes:
+    """Good rows into which something is put here and there, and which may break off."""
+    text = b"n,a,ts,b,c\n" + b"".join(GOOD % (i, i, i) for i in range(draw(st.integers(0, 20))))
+    for odd in draw(st.lists(HOSTILE, max_size=3)):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + odd + text[at + draw(st.integers(0, 2)) :]
+    if draw(st.booleans()):
+        text = text[: draw(st.integers(0, len(text)))]
+    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text
+
+
+def all_of(path: Path, columns: frozenset[int] | None) -> object:
+    """What there is to know of a file, or why it cannot be read."""
+    rows, numbers, refused = [], [], []
+    try:
+        for parsed in read_file(path, STREAM, columns=columns):
+            rows += parsed.rows.to_pylist()
+            numbers += parsed.numbers.tolist()
+            refused += [replace(r) for r in parsed.rejected]
+    except Exception as error:
+        return rows, numbers, refused, type(error), str(error)
+    return rows, numbers, refused
+
+
+# Of a row that is too long and no UTF-8 Arrow's own handler fails, and the file with it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=hostile_files(), seen=st.none() | st.frozensets(st.integers(0, 3)))
+def test_hostile_files_are_read_with_the_kernel_as_without(content, seen, piece, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    worth = csv_reader.WORTH_A_KERNEL
+    try:
+        worth.value = 1
+        with_kernel = all_of(path, seen)
+        worth.value = 1 << 30
+        without = all_of(path, seen)
+    finally:
+        worth.value = worth.usual
+    assert with_kernel == without
 
 
 PLAIN = b"1,a,2024-05-01 10:00:00.001000,b,c\n,,,,\n-12,\xc3\xa9,2024-05-02 10:00:00,,x\n"

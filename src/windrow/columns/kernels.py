@@ -86,8 +86,9 @@ def warn_once() -> None:
     )
 
 
-int64, uint8, int8, boolean, float64, void = (
+int64, int32, uint8, int8, boolean, float64, void = (
     types.int64,
+    types.int32,
     types.uint8,
     types.int8,
     types.boolean,
@@ -96,6 +97,8 @@ int64, uint8, int8, boolean, float64, void = (
 )
 ints = types.Array(int64, 1, "C", readonly=True)
 ints_out = types.Array(int64, 1, "C")
+small_ints = types.Array(int32, 1, "C", readonly=True)
+small_grid_out = types.Array(int32, 2, "C")
 grid = types.Array(int64, 2, "C", readonly=True)
 grid_out = types.Array(int64, 2, "C")
 bytes_in = types.Array(uint8, 1, "C", readonly=True)

@@ -30,15 +30,47 @@ from windrow.columns.byte_kernels import copy_bytes
 from windrow.columns.byte_order import Ties
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
-from windrow.columns.kernels import bytes_in, bytes_out, ints, kernel, void
+from windrow.columns.kernels import (
+    bytes_in,
+    bytes_out,
+    compile_cached,
+    ints,
+    small_ints,
+    void,
+)
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
 
+COPIED = 32
+"""Bytes of a text that are copied at once: most are short, and a call for each takes longer."""
 
-@kernel(void, bytes_in, ints, ints, bytes_out)
-def _gather(data, starts, targets, out):  # type: ignore[no-untyped-def]
-    """String ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``."""
+
+@compile_cached(
+    [void(bytes_in, ints, ints, bytes_out), void(bytes_in, ints, small_ints, bytes_out)],
+    nogil=True,
+)
+def _copy_texts(data, starts, targets, out):  # type: ignore[no-untyped-def]
+    """Text ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``.
+
+    ``out`` has room for ``COPIED`` bytes more than all texts have: behind each something is
+    written that the next one replaces.
+    """
     for i in range(len(starts)):
-        copy_bytes(out, targets[i], data, starts[i], targets[i + 1] - targets[i])
+        start, at, end = starts[i], np.int64(targets[i]), np.int64(targets[i + 1])
+        if start + (end - at) + COPIED > len(data):
+            copy_bytes(out, at, data, start, end - at)
+            continue
+        while at < end:
+            copy_bytes(out, at, data, start, COPIED)
+            at, start = at + COPIED, start + COPIED
+
+
+def copy_texts(data: Bytes, starts: Int64s, targets: npt.NDArray[Any]) -> Bytes:
+    """Texts that begin at ``starts`` one behind the other: where each begins and the last one ends
+    is in ``targets``, of 32 or 64 bits.
+    """
+    out = np.empty(int(targets[-1]) + COPIED, np.uint8)
+    _copy_texts(data, starts, targets, out)
+    return out[: targets[-1]]
 
 
 def gather_bytes(
@@ -47,9 +79,7 @@ def gather_bytes(
     """An Arrow array of the values whose bytes begin at ``starts`` in ``data``."""
     targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=targets[1:])
-    out = np.empty(int(targets[-1]), np.uint8)
-    _gather(data, starts, targets, out)
-    return from_bytes(targets.astype(np.int32), out, valid, kind)
+    return from_bytes(targets.astype(np.int32), copy_texts(data, starts, targets), valid, kind)
 
 
 MakeArray = Callable[[], pa.Array]

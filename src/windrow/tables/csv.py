@@ -37,6 +37,7 @@ from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
 from windrow.tables.enforce import enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
+from windrow.tables.fit import is_utf8
 from windrow.tables.parsed_rows import Parsed, Rejected
 from windrow.tables.read_ahead import parse_ahead
 
@@ -202,16 +203,6 @@ def _unseen_texts(declaration: StreamDeclaration, columns: frozenset[int] | None
     return frozenset(texts - columns)
 
 
-def _is_utf8(text: bytes) -> bool:
-    ends = pa.array([0, len(text)], pa.int32()).buffers()[1]
-    whole = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(text)])
-    try:
-        whole.cast(pa.string())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _columns(
     chunk: Chunk,
     width: int,
@@ -224,22 +215,21 @@ def _columns(
         text = chunk.refused.decode("utf-8", errors="replace")
         return [pa.array([], pa.binary())] * len(places), [Rejected(1, chunk.reason, text)]
     options = options_of(declaration)
-    utf8 = bool(unseen or len(chunk.data) >= WORTH_A_KERNEL.value) and _is_utf8(chunk.data)
-    if not utf8:
-        unseen = frozenset()
     types = {
         place: ARROW[field.type] if field.type in READ_BY_ARROW else pa.binary()
-        for n, (place, field) in enumerate(zip(places, declaration.schema, strict=True))
-        if n not in unseen
+        for place, field in zip(places, declaration.schema, strict=True)
     }
+    wanted = {place: types[place] for n, place in enumerate(places) if n not in unseen}
     refused: list[Rejected] = []
-    batch = _plain_fields(chunk.data, width, options, types) if utf8 else None
+    batch = _plain_fields(chunk.data, width, options, wanted)
+    if batch is None and unseen and not is_utf8(chunk.data):
+        wanted, unseen = types, frozenset()
     try:
         if batch is None:
-            batch = _fields(chunk.data, width, refused, options, types)
+            batch = _fields(chunk.data, width, refused, options, wanted)
     except pa.ArrowInvalid:  # some value, and the other way finds which
         refused.clear()
-        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(types, pa.binary()))
+        batch = _fields(chunk.data, width, refused, options, dict.fromkeys(wanted, pa.binary()))
     nothing = pa.nulls(batch.num_rows, pa.string()) if unseen else None
     found = [nothing if n in unseen else batch.column(str(p)) for n, p in enumerate(places)]
     return found, refused
@@ -307,6 +297,8 @@ def _no_rows(kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
 def _numbers(count: int, invalid: list[int]) -> Int64s:
     """The numbers of ``count`` rows of a chunk: those from 1 on that are not invalid."""
     candidates = np.arange(1, 1 + count + len(invalid), dtype=np.int64)
+    if not invalid:
+        return candidates
     return candidates[~np.isin(candidates, invalid)][:count]
 
 

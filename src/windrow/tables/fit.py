@@ -149,6 +149,17 @@ def is_text(source: pa.DataType) -> bool:
     )
 
 
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes are a text."""
+    ends = pa.array([0, len(text)], pa.int32()).buffers()[1]
+    whole = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(text)])
+    try:
+        whole.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def is_number(source: pa.DataType) -> bool:
     kinds = pa.types
     return bool(kinds.is_integer(source) or kinds.is_floating(source) or kinds.is_decimal(source))

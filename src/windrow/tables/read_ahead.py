@@ -12,6 +12,9 @@ reading that is given up needs no farewell, but ``close`` ends it at once.
 the lock of Python, so two threads parse twice as much, and an engine that is busy with one chunk
 need not wait for the next. Chunks are cut one after another and come out in that order; no more
 than ``CHUNKS_AHEAD`` wait. An error comes after the chunks before it.
+
+Both let the C library keep memory that was freed. If it gives every chunk's back to the system,
+each page of the next one is made anew, which takes as long as to read and parse what is in it.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import Generic, TypeVar
 
 from windrow.core.thresholds import Threshold
@@ -30,10 +34,25 @@ LARGE_FILE = Threshold(1 << 20, least=1)
 Item = TypeVar("Item")
 
 
+KEPT = 31 << 20
+"""Bytes: just below the most that the C library of Linux learns from."""
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep what is freed for the next who asks, up to twice ``KEPT``.
+
+    That of Linux does so from the moment when somebody has freed one large piece (mallopt(3),
+    M_MMAP_THRESHOLD). Nothing is written to this one, so that it takes no memory; others ignore it.
+    """
+    bytearray(KEPT)
+
+
 class ReadAhead(Generic[Item], Iterator[Item]):
     """See the module. Reading begins when it is made."""
 
     def __init__(self, source: Generator[Item, None, None]) -> None:
+        keep_freed_memory()
         self._source = source
         self._pool = ThreadPoolExecutor(1, "windrow-read")
         self._waiting: deque[Future[Item | None]] = deque()
@@ -81,6 +100,7 @@ def parse_ahead(
     """
     for chunk in chunks:
         if len(chunk.data) >= LARGE_CHUNK.value:
+            keep_freed_memory()
             with ThreadPoolExecutor(CHUNKS_AHEAD, "windrow-parse") as pool:
                 yield from _in_threads(chunk, chunks, parse, pool)
         else:

@@ -9,45 +9,38 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.arrays import string_parts, validity
-from windrow.columns.byte_kernels import same_bytes
-from windrow.columns.kernels import bytes_in, inline, int64, ints, ints_out, kernel, void
+from windrow.columns.byte_kernels import BLOCK, equal_bytes, lowest_bit, same_bytes
+from windrow.columns.kernels import bytes_in, int64, ints, ints_out, kernel, void
 from windrow.columns.stored_columns import gather_bytes
 
 
-@inline
-def _next_separator(data, at, stop, separator):  # type: ignore[no-untyped-def]
-    """Where the next separator begins; ``stop`` if there is none."""
-    size = len(separator)
-    while at + size <= stop:
-        if data[at] == separator[0] and same_bytes(data, at, separator, 0, size):
-            return at
-        at += 1
-    return stop
+@kernel(void, ints, bytes_in, bytes_in, int64, ints_out, ints_out, ints_out)
+def _find(offsets, data, separator, place, found, starts, lengths):  # type: ignore[no-untyped-def]
+    """The bytes of the part of that place, from 1, or from the end if it is negative.
 
-
-@kernel(void, ints, bytes_in, bytes_in, int64, ints_out, ints_out)
-def _find(offsets, data, separator, place, starts, lengths):  # type: ignore[no-untyped-def]
-    """The bytes of the part of that place, from 1, or from the end if it is negative."""
-    size = len(separator)
+    ``found`` has room for the separators of the longest text.
+    """
+    size, first = len(separator), separator[0]
     for i in range(len(starts)):
-        at, stop = offsets[i], offsets[i + 1]
-        starts[i], lengths[i] = at, 0
-        number = place
-        if place < 0:
-            number += 2
-            end = _next_separator(data, at, stop, separator)
-            while end < stop:
-                number += 1
-                end = _next_separator(data, end + size, stop, separator)
-        if number < 1:
-            continue
-        end = _next_separator(data, at, stop, separator)
-        while number > 1 and end < stop:
-            number -= 1
-            at = end + size
-            end = _next_separator(data, at, stop, separator)
-        if number == 1:
-            starts[i], lengths[i] = at, end - at
+        at, stop, count = offsets[i], offsets[i + 1], 0
+        while at + size <= stop and count != place:
+            if at + BLOCK <= len(data):
+                at += lowest_bit(equal_bytes(data, at, first))
+            else:
+                at += data[at] != first
+            if at + size > stop or data[at] != first:
+                continue
+            if size == 1 or same_bytes(data, at, separator, 0, size):
+                found[count] = at
+                count += 1
+                at += size
+            else:
+                at += 1
+        part = place - 1 if place > 0 else count + 1 + place
+        starts[i], lengths[i] = offsets[i], 0
+        if 0 <= part <= count:
+            starts[i] = found[part - 1] + size if part else offsets[i]
+            lengths[i] = (found[part] if part < count else stop) - starts[i]
 
 
 def parts_of_text(texts: pa.Array, separator: str, place: int) -> pa.Array:
@@ -58,5 +51,7 @@ def parts_of_text(texts: pa.Array, separator: str, place: int) -> pa.Array:
     """
     offsets, data = string_parts(texts)
     starts, lengths = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
-    _find(offsets, data, np.frombuffer(separator.encode(), np.uint8), place, starts, lengths)
+    found = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
+    looked_for = np.frombuffer(separator.encode(), np.uint8)
+    _find(offsets, data, looked_for, place, found, starts, lengths)
     return gather_bytes(data, starts, lengths, validity(texts), texts.type)
