@@ -106,7 +106,8 @@ STREAM = StreamDeclaration(
 GOOD = b"%d,text %d,2024-05-01 10:00:%02d.001000,another\xc3\xa9 text that goes on for a while,z\n"
 HOSTILE = st.sampled_from(
     [b"\n", b"\r\n", b"\r", b",", b",,,,,,\n", b'"', b'""', b'"a,b\nc"', b'1,"x",', b"\xff\xfe",
-     b"\x00", b"\xef\xbb\xbf", b"007,", b"+1,", b" 1,", b"1e3,", b"x,", b"-,", b"2024-02-30 00:00:00,",
+     b"\x00", b"\xef\xbb\xbf", b"007,", b"+1,", b" 1,", b"1e3,", b"x,", b"-,",
+     b"2024-02-30 00:00:00,",
      b"2024-05-01T10:00:00,", b"2024-05-01 10:00:00,", b"1,2,3\n", b"\xe2\x82", b"9" * 19 + b","]
 ) | st.binary(max_size=6)  # fmt: skip
 
