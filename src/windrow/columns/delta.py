@@ -97,7 +97,7 @@ class Delta:
     def with_rows(self, rows: Rows) -> Delta:
         return Delta(self.ts, self.exp, self.sign, rows)
 
-    def copied(self) -> Delta:
+    def without_late_rows(self) -> Delta:
         """The same with rows that are not late, for whoever keeps it."""
         return self.with_rows(self.rows) if isinstance(self.content, LateRows) else self
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.kernels import int64, ints, ints_out, kernel
+from windrow.columns.kernels import int64, ints, ints_out, kernel, signs
 from windrow.core.thresholds import Threshold
 
 MANY = Threshold(1_000)
@@ -77,3 +77,24 @@ def time_order(times: Int64s) -> Int64s:
             places: Int64s = _sort_by_digits(times, least, greatest)
             return places
     return np.argsort(times, kind="stable")
+
+
+@kernel(ints_out, ints, signs)
+def departures_first(times, sign):  # type: ignore[no-untyped-def]
+    """The places of events in order of time, such that at each instant what goes is before what
+    comes, and else as they stand."""
+    order = np.empty(len(times), np.int64)
+    start, count = 0, 0
+    while start < len(times):
+        stop = start
+        while stop < len(times) and times[stop] == times[start]:
+            if sign[stop] < 0:
+                order[count] = stop
+                count += 1
+            stop += 1
+        for i in range(start, stop):
+            if sign[i] > 0:
+                order[count] = i
+                count += 1
+        start = stop
+    return order

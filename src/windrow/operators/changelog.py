@@ -32,7 +32,7 @@ from windrow.columns.byte_kernels import same_bytes
 from windrow.columns.delta import Delta, concat, concat_rows, split_by_sign, take
 from windrow.columns.kernels import bytes_in, flags_out, int64, ints, ints_out, kernel, signs, void
 from windrow.columns.netting import surplus_rows
-from windrow.columns.time_order import time_order
+from windrow.columns.time_order import departures_first, time_order
 from windrow.core.patterns import UpdatePattern
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
@@ -69,27 +69,6 @@ def mixed_instants(times: Int64s, sign: npt.NDArray[np.int8]) -> Int64s:
     """Of each event: 0 if all of its instant come or all go; else 1, or 2 in a crowd."""
     found: Int64s = _mixed_instants(times, sign, CROWD.value)
     return found
-
-
-@kernel(ints_out, ints, signs)
-def _departures_first(times, sign):  # type: ignore[no-untyped-def]
-    """The places of events in order of time, such that at each instant what goes is before what
-    comes, and else as they stand."""
-    order = np.empty(len(times), np.int64)
-    start, count = 0, 0
-    while start < len(times):
-        stop = start
-        while stop < len(times) and times[stop] == times[start]:
-            if sign[stop] < 0:
-                order[count] = stop
-                count += 1
-            stop += 1
-        for i in range(start, stop):
-            if sign[i] > 0:
-                order[count] = i
-                count += 1
-        start = stop
-    return order
 
 
 @kernel(ints_out, ints, ints, ints)
@@ -228,7 +207,7 @@ class Changelog:
             self._follow(delta, now)
             return delta
         if not self.keeps:
-            order = _departures_first(delta.ts, delta.sign)
+            order = departures_first(delta.ts, delta.sign)
             return self._say(delta.rows, order, delta.ts[order], delta.sign[order])
         positive, negative = split_by_sign(delta)
         passing = self._store(positive, negative, now)

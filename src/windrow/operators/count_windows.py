@@ -27,12 +27,12 @@ from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel, voi
 from windrow.columns.value_order import comparable_column
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import FOREVER
-from windrow.operators.arrivals import arrivals_and_departures
 from windrow.operators.base import Operator, Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import LINK, TS
 from windrow.operators.stateless import Append
+from windrow.operators.turnover import arrivals_and_departures
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
 

@@ -35,10 +35,10 @@ from windrow.columns.kernels import grid, grid_out, helper, int64, ints, ints_ou
 from windrow.columns.types import ARROW
 from windrow.columns.value_order import sorted_positions
 from windrow.core.patterns import UpdatePattern
-from windrow.operators.arrivals import arrivals_and_departures
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.tuple_index import TS
+from windrow.operators.turnover import arrivals_and_departures
 from windrow.plan.expressions import Expression
 from windrow.plan.nodes import OrderKey
 from windrow.plan.physical.state_kinds import BufferKind, Kept
