@@ -11,7 +11,7 @@ Invariants
        inside one instant the order of rows means nothing.
     3. A negative tuple has a counterpart that is live at the instant before it.
 
-The tuples themselves may be ``LateRows``, which are copied when ``rows`` is asked for, and stay
+The tuples themselves may be ``LazyRows``, which are copied when ``rows`` is asked for, and stay
 late while rows are taken of them. Whoever needs only some columns, or may leave rows out, reads
 ``content``.
 """
@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from windrow.columns.arrays import Int64s
-from windrow.columns.late_rows import LateRows
+from windrow.columns.lazy_rows import LazyRows
 from windrow.core.time import FOREVER
 
 Int8s = npt.NDArray[np.int8]
@@ -36,7 +36,7 @@ Int8s = npt.NDArray[np.int8]
 TS, EXP, SIGN = "__ts", "__exp", "__sign"
 
 
-Rows: TypeAlias = pa.RecordBatch | LateRows
+Rows: TypeAlias = pa.RecordBatch | LazyRows
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Delta:
     def rows(self) -> pa.RecordBatch:
         """The tuples, all columns of them."""
         content = self.content
-        if isinstance(content, LateRows):
+        if isinstance(content, LazyRows):
             return batch_of(content.arrays(), content.schema, content.num_rows)
         return content
 
@@ -83,8 +83,8 @@ class Delta:
 
     def take(self, indices: Int64s) -> Delta:
         content = self.content
-        late = isinstance(content, LateRows)
-        rows = content.take(indices) if late else take(content, indices)
+        lazy = isinstance(content, LazyRows)
+        rows = content.take(indices) if lazy else take(content, indices)
         return Delta(self.ts[indices], self.exp[indices], self.sign[indices], rows)
 
     def filter(self, mask: npt.NDArray[np.bool_]) -> Delta:
@@ -97,9 +97,9 @@ class Delta:
     def with_rows(self, rows: Rows) -> Delta:
         return Delta(self.ts, self.exp, self.sign, rows)
 
-    def without_late_rows(self) -> Delta:
-        """The same with rows that are not late, for whoever keeps it."""
-        return self.with_rows(self.rows) if isinstance(self.content, LateRows) else self
+    def without_lazy_rows(self) -> Delta:
+        """The same with rows that are not lazy, for whoever keeps it."""
+        return self.with_rows(self.rows) if isinstance(self.content, LazyRows) else self
 
     def sorted(self) -> Delta:
         """The same rows in order of ``ts``, ties as they stand."""

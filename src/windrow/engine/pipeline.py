@@ -145,7 +145,7 @@ class Pipeline:
         if self._changes is not None:
             answer = self._changes.process([answer], now)
         self.now = now
-        return answer.without_late_rows()
+        return answer.without_lazy_rows()
 
     def _run_steps(
         self, inputs: Mapping[str, Delta], now: int, filled: Mapping[int, Delta]

@@ -40,7 +40,7 @@ from windrow.columns.kernels import (
     kernel,
     likely_room,
 )
-from windrow.columns.late_rows import LateRows
+from windrow.columns.lazy_rows import LazyRows
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.operators.join_side import JoinSide, renew_coding
@@ -285,11 +285,11 @@ class JoinPairs:
             return pairs
         return pairs.filter(selection_mask(self.residual, self.rows(pairs.left, pairs.right)))
 
-    def rows(self, left: Int64s, right: Int64s) -> LateRows:
+    def rows(self, left: Int64s, right: Int64s) -> LazyRows:
         """Pairs of tuples, of which only what somebody reads is copied."""
         sides = (self.left.buffer.rows, self.right.buffer.rows)
         columns = [(of, column) for of, rows in enumerate(sides) for column in rows.snapshot()]
-        return LateRows((left, right), columns, self.schema, len(left))
+        return LazyRows((left, right), columns, self.schema, len(left))
 
     def forget(self, now: int) -> Move | None:
         """Free what is dead; where the living of the left side went, if they moved."""

@@ -35,7 +35,7 @@ class PendingChanges:
     def pass_on(self, delta: Delta, now: int) -> Delta:
         """All rows, old and new, whose instant has come by ``now``; the others wait."""
         ready, rest = concat([self.rows, delta.sorted()], self.schema).split(now)
-        self.rows = rest.without_late_rows()
+        self.rows = rest.without_lazy_rows()
         return ready
 
     def save(self) -> Saved:

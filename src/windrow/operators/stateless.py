@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from windrow.columns.delta import Delta, batch_of, concat
 from windrow.columns.evaluate import SharedParts, evaluate, selection_mask
-from windrow.columns.late_rows import LateRows
+from windrow.columns.lazy_rows import LazyRows
 from windrow.columns.nested_arrays import list_lengths
 from windrow.core.time import FOREVER
 from windrow.operators.base import Saved
@@ -67,7 +67,7 @@ class Project(Stateless):
         if self._nothing is not None and not len(delta):
             return self._nothing
         content = delta.content
-        if isinstance(content, LateRows) and self._columns is not None:
+        if isinstance(content, LazyRows) and self._columns is not None:
             kinds = content.schema.types
             if [kinds[i] for i in self._columns] == self.schema.types:
                 return delta.with_rows(content.select(self._columns, self.schema))

@@ -45,7 +45,7 @@ def keep_freed_memory() -> None:
     That of Linux does so from the moment when somebody has freed one large piece (mallopt(3),
     M_MMAP_THRESHOLD). Nothing is written to this one, so that it takes no memory; others ignore it.
     """
-    bytearray(KEPT)
+    bytes(KEPT)
 
 
 class ReadAhead(Generic[Item], Iterator[Item]):

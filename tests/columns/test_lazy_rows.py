@@ -1,4 +1,4 @@
-"""Late rows are the rows of a store as it was, whatever becomes of it."""
+"""Lazy rows are the rows of a store as it was, whatever becomes of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.columns.delta import Delta
-from windrow.columns.late_rows import LateRows
+from windrow.columns.lazy_rows import LazyRows
 from windrow.columns.stored_columns import RowStore
 
 pytestmark = pytest.mark.usefixtures("sizes")
@@ -40,23 +40,23 @@ def test_they_are_the_rows_of_then(
         if len(store):
             position = st.integers(store.base, store.next - 1)
             at = np.array(data.draw(st.lists(position, max_size=6)), np.int64)
-            late = LateRows(
+            lazy = LazyRows(
                 [at, at[::-1]], [(i % 2, column) for i, column in enumerate(store.snapshot())],
                 SCHEMA, len(at),
             )  # fmt: skip
             there, back = store.take(at), store.take(at[::-1])
             wanted = [(there, back)[i % 2].column(i) for i in range(len(SCHEMA))]
-            taken.append((late, pa.RecordBatch.from_arrays(wanted, schema=SCHEMA)))
+            taken.append((lazy, pa.RecordBatch.from_arrays(wanted, schema=SCHEMA)))
         store.drop_before(dropped)
-    for late, wanted in taken:
+    for lazy, wanted in taken:
         none = np.zeros(len(wanted), np.int64)
-        delta = Delta.insertions(none, late)
+        delta = Delta.insertions(none, lazy)
         assert delta.slice(1, 4).rows.equals(wanted.slice(1, 3))
         some = np.flatnonzero(np.arange(len(wanted)) % 2)
         assert delta.take(some).rows.equals(wanted.take(pa.array(some)))
-        assert late.column(1).equals(wanted.column(1))
+        assert lazy.column(1).equals(wanted.column(1))
         fewer = pa.schema([SCHEMA.field(3), SCHEMA.field(1)])
-        assert Delta.insertions(none, late.select([3, 1], fewer)).rows.equals(
+        assert Delta.insertions(none, lazy.select([3, 1], fewer)).rows.equals(
             pa.RecordBatch.from_arrays([wanted.column(3), wanted.column(1)], schema=fewer)
         )
-        assert delta.without_late_rows().content.equals(wanted)
+        assert delta.without_lazy_rows().content.equals(wanted)

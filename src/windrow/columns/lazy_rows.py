@@ -24,17 +24,17 @@ class Takes(Protocol):
     def take(self, positions: Int64s) -> pa.Array: ...
 
 
-LateColumn: TypeAlias = tuple[int, Takes]
+LazyColumn: TypeAlias = tuple[int, Takes]
 """Which of the positions it is looked up at, and in what."""
 
 
-class LateRows:
+class LazyRows:
     """See the module. Each of ``positions`` has one for every row."""
 
     def __init__(
         self,
         positions: Sequence[Int64s],
-        columns: Sequence[LateColumn],
+        columns: Sequence[LazyColumn],
         schema: pa.Schema,
         length: int,
     ) -> None:
@@ -48,18 +48,18 @@ class LateRows:
             self._copied[index] = store.take(self._positions[of])
         return self._copied[index]
 
-    def take(self, indices: Int64s) -> LateRows:
+    def take(self, indices: Int64s) -> LazyRows:
         positions = [at[indices] for at in self._positions]
-        return LateRows(positions, self._columns, self.schema, len(indices))
+        return LazyRows(positions, self._columns, self.schema, len(indices))
 
-    def slice(self, start: int, length: int) -> LateRows:
+    def slice(self, start: int, length: int) -> LazyRows:
         positions = [at[start : start + length] for at in self._positions]
         length = max(min(length, self.num_rows - start), 0)
-        return LateRows(positions, self._columns, self.schema, length)
+        return LazyRows(positions, self._columns, self.schema, length)
 
-    def select(self, columns: Sequence[int], schema: pa.Schema) -> LateRows:
+    def select(self, columns: Sequence[int], schema: pa.Schema) -> LazyRows:
         """Some of the columns, which ``schema`` names."""
-        made = LateRows(self._positions, [self._columns[i] for i in columns], schema, self.num_rows)
+        made = LazyRows(self._positions, [self._columns[i] for i in columns], schema, self.num_rows)
         made._copied = {
             place: self._copied[i] for place, i in enumerate(columns) if i in self._copied
         }
