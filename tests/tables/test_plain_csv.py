@@ -137,8 +137,6 @@ def all_of(path: Path, columns: frozenset[int] | None) -> object:
     return rows, numbers, refused
 
 
-# Of a row that is too long and no UTF-8 Arrow's own handler fails, and the file with it.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=hostile_files(), seen=st.none() | st.frozensets(st.integers(0, 3)))
 def test_hostile_files_are_read_with_the_kernel_as_without(content, seen, piece, tmp_path):

@@ -94,6 +94,8 @@ BROKEN_CSV = {
     "too few fields": (b"1,2", "expected 4 fields, found 2", None),
     "too many fields": (b"1,2,3,4,5", "expected 4 fields, found 5", None),
     "bytes that are not UTF-8": (b"1,2,0.5,\xff", "expected STRING in UTF-8, found bytes", 1),
+    "too few fields that are no UTF-8": (b"1,\xff,3", "expected 4 fields, found 3", None),
+    "too many fields that are no UTF-8": (b"1,2,3,\xff,\xc3\xa9", "found 5", None),
 }
 
 
@@ -275,7 +277,9 @@ def test_batches_hold_at_most_the_rows_asked_for_and_all_of_them(tmp_path):
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(
-        st.sampled_from([b"%d,1,1,a", b"%d,x,1,a", b"x%d,1,1,a", b"%d,1", b"%d,1,1,\xff"]),
+        st.sampled_from(
+            [b"%d,1,1,a", b"%d,x,1,a", b"x%d,1,1,a", b"%d,1", b"%d,1,1,\xff", b"%d,\xff"]
+        ),
         max_size=12,
     ),
     stamps=st.lists(st.integers(-9, 99), min_size=12, max_size=12),

@@ -254,15 +254,23 @@ def _fields(
     options: CsvOptions,
     types: Mapping[int, pa.DataType],
 ) -> pa.RecordBatch:
-    """The columns at some places of a row, named by them; the others are not read."""
+    """The columns at some places of a row, named by them; the others are not read.
+
+    Arrow shows a row that it refuses as text, which one is not that is no UTF-8. So in a chunk with
+    such bytes each byte is a character for as long as it is parsed, and all columns are bytes.
+    """
     names = [str(i) for i in range(width)]
     kinds = {str(place): kind for place, kind in types.items()}
+    is_text = is_utf8(data)
+    if not is_text:
+        data, kinds = data.decode("latin-1").encode(), dict.fromkeys(kinds, pa.binary())
     if not data[:ENDS_LOOKED_AT].strip(b"\r\n") and not data.strip(b"\r\n"):
         return _no_rows(kinds)
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
         reason = f"expected {width} fields, found {row.actual_columns}"
-        refused.append(Rejected(row.number, reason, row.text))
+        text = row.text if is_text else _one_each(row.text).decode("utf-8", errors="replace")
+        refused.append(Rejected(row.number, reason, text))
         return "skip"
 
     table = arrow_csv.read_csv(
@@ -286,7 +294,24 @@ def _fields(
             quoted_strings_can_be_null=False,
         ),
     )
-    return table.combine_chunks().to_batches()[0] if table.num_rows else _no_rows(kinds)
+    if not table.num_rows:
+        return _no_rows(kinds)
+    batch = table.combine_chunks().to_batches()[0]
+    return batch if is_text else _with_bytes(batch)
+
+
+def _one_each(text: str) -> bytes:
+    """The bytes that were taken for characters."""
+    return text.encode("latin-1")
+
+
+def _with_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = (
+        [None if value is None else _one_each(value.decode()) for value in column.to_pylist()]
+        for column in batch.columns
+    )
+    arrays = [pa.array(column, pa.binary()) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 
 def _no_rows(kinds: Mapping[str, pa.DataType]) -> pa.RecordBatch:
