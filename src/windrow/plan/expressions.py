@@ -70,11 +70,13 @@ def columns_of(expression: Expression) -> Iterator[Column]:
 
 
 def replace_columns(expression: Expression, change: Callable[[Column], Expression]) -> Expression:
-    """The expression with every column reference passed through ``change``."""
+    """The expression with every column reference passed through ``change``; itself if all stay."""
     if isinstance(expression, Column):
         return change(expression)
     if isinstance(expression, Call):
-        return replace(expression, args=tuple(replace_columns(a, change) for a in expression.args))
+        args = tuple(replace_columns(a, change) for a in expression.args)
+        same = all(new is old for new, old in zip(args, expression.args, strict=True))
+        return expression if same else replace(expression, args=args)
     return expression
 
 

@@ -12,12 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from windrow.plan.costs.estimate import choose_edge_states, cost, model_for
-from windrow.plan.costs.flows import StreamStatistics
+from windrow.plan.costs.estimate import choose_edge_states, cost_by, model_for
+from windrow.plan.costs.flows import Model, StreamStatistics
 from windrow.plan.costs.join_order import best_order
 from windrow.plan.costs.node_costs import windows_of
 from windrow.plan.nodes import AppendOnly, LastingJoin, MultiJoin, Node, OutputWindow, Subscribe
-from windrow.plan.nodes.rebuild import LocalRule, map_inputs, rewrite_anywhere
+from windrow.plan.nodes.rebuild import (
+    LocalRule,
+    map_inputs,
+    remembered_rewriting,
+    rewrite_anywhere,
+)
 from windrow.plan.rules.move_across_joins import (
     pull_up_negations,
     push_down_distinct,
@@ -88,7 +93,17 @@ def alternatives(
     if isinstance(plan, Subscribe):  # needs its whole input, whatever the plan of that is
         below = alternatives(plan.input, statistics, strategy)
         return tuple(replace(a, plan=replace(plan, input=a.plan)) for a in below)
-    search = _Search(statistics, strategy)
+    with remembered_rewriting():
+        search = _Search(model_for(plan, statistics, strategy), known=statistics is not None)
+        found, chosen = _search(plan, search)
+    others = sorted((a for a in found.values() if a != chosen), key=lambda a: a.cost)
+    if statistics is not None:
+        chosen = replace(chosen, plan=choose_edge_states(chosen.plan, statistics, strategy))
+    return (chosen, *others)
+
+
+def _search(plan: Node, search: _Search) -> tuple[dict[Node, Alternative], Alternative]:
+    """All plans that were estimated, and the cheapest that was found."""
     here, chosen = simplify(plan), search.estimate(simplify(plan), "as written")
     found = {chosen.plan: chosen}
     seen = {here}
@@ -106,10 +121,7 @@ def alternatives(
         if best is None or best[1].cost > WORTH * chosen.cost:
             break
         here, chosen = best
-    others = sorted((a for a in found.values() if a != chosen), key=lambda a: a.cost)
-    if statistics is not None:
-        chosen = replace(chosen, plan=choose_edge_states(chosen.plan, statistics, strategy))
-    return (chosen, *others)
+    return found, chosen
 
 
 def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
@@ -121,26 +133,25 @@ def _neighbours(plan: Node) -> Iterator[tuple[Node, str]]:
 
 @dataclass(frozen=True)
 class _Search:
-    statistics: StreamStatistics | None
-    strategy: Strategy
+    model: Model
+    known: bool
+    """Whether anything is known of the streams."""
 
     def estimate(self, plan: Node, rewriting: str) -> Alternative:
         """The plan with its joins made n-way where that is cheaper."""
-        spent = self._cost(plan)
+        spent = cost_by(self.model, plan)
         for flat in rewrite_anywhere(plan, flatten_joins):
             changed = simplify(self._order_joins(flat))
-            cheaper = self._cost(changed)
+            cheaper = cost_by(self.model, changed)
             if cheaper <= spent:
                 return self.estimate(changed, rewriting)
         return Alternative(plan, spent, rewriting)
 
-    def _cost(self, plan: Node) -> float:
-        return cost(plan, self.statistics, self.strategy)
-
     def _order_joins(self, plan: Node) -> Node:
         """N-way joins in the order of 5.3.2; as written if nothing is known of their streams."""
+        if not self.known:
+            return plan
         node = map_inputs(plan, self._order_joins)
-        if not isinstance(node, MultiJoin) or self.statistics is None:
+        if not isinstance(node, MultiJoin):
             return node
-        streams = windows_of(node, model_for(plan, self.statistics, self.strategy))
-        return replace(node, order=best_order(streams))
+        return replace(node, order=best_order(windows_of(node, self.model)))

@@ -44,7 +44,7 @@ from windrow.plan.nodes import (
     is_nrr,
 )
 from windrow.plan.nodes.base import PerNode
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import map_inputs, remember
 from windrow.plan.rules.use_sub_windows import use_sub_windows
 
 
@@ -88,6 +88,7 @@ def apply_strategy(plan: Node, strategy: Strategy) -> Node:
             return use_sub_windows(plan, exact_too=False)
 
 
+@remember
 def _announce(plan: Node) -> Node:
     return ANNOUNCE[plan](plan)
 

@@ -29,7 +29,7 @@ from windrow.core.thresholds import Threshold
 from windrow.tables.chunks import Chunk
 
 AHEAD = 3
-LARGE_FILE = Threshold(1 << 20, least=1)
+LARGE_FILE = Threshold(1 << 17, least=1)
 """Bytes of a part of a file that are worth a thread."""
 Item = TypeVar("Item")
 

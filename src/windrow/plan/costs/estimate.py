@@ -118,10 +118,15 @@ def cost(
     plan: Node, statistics: StreamStatistics | None = None, strategy: Strategy = Strategy.UPA
 ) -> float:
     """Steps per second of the plan under the strategy, keeping its result included."""
-    running = apply_strategy(plan, strategy)
-    top = model_for(running, statistics, strategy).of(running)
+    return cost_by(model_for(plan, statistics, strategy), plan)
+
+
+def cost_by(model: Model, plan: Node) -> float:
+    """The same by a model, which estimates what several plans have in common once."""
+    running = apply_strategy(plan, model.strategy)
+    top = model.of(running)
     kept = running.pattern is not UpdatePattern.MONOTONIC
-    return top.total + (upkeep(top.flow, running.pattern, strategy) if kept else 0.0)
+    return top.total + (upkeep(top.flow, running.pattern, model.strategy) if kept else 0.0)
 
 
 def model_for(plan: Node, statistics: StreamStatistics | None, strategy: Strategy) -> Model:

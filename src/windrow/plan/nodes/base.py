@@ -8,7 +8,7 @@ the way that is never bad.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
@@ -29,11 +29,26 @@ class Node:
     """Base of all plan nodes; ``span`` is where in the script it comes from.
 
     ``edge`` is how what leaves it is kept, if that was chosen. Like ``span`` it is no part of what
-    the node means, so plans that differ in it are equal.
+    the node means, so plans that differ in it are equal. A plan is hashed once, however often its
+    parts are looked up.
     """
 
     span: Span | None = field(default=None, compare=False, repr=False)
     edge: EdgeState | None = field(default=None, compare=False, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        type.__setattr__(cls, "__hash__", Node.__hash__)  # or each class gets one that walks
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self), *(getattr(self, f.name) for f in fields(self) if f.compare)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process hashes texts in another way."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @property
     def inputs(self) -> tuple[Node, ...]:

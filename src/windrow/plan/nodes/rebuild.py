@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields, replace
+from functools import wraps
 from itertools import count
+from typing import Any, ParamSpec, TypeVar
 
 from windrow.plan.nodes import (
     EdgeState,
@@ -20,20 +24,79 @@ from windrow.plan.nodes import (
     Union,
 )
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 LocalRule = Callable[[Node], Iterator[Node]]
 """Equivalents of a node, with the same columns; it looks at the top of the plan only."""
 
 
 def map_inputs(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node with each of its inputs passed through ``change``."""
+    """The node with each of its inputs passed through ``change``; itself if these stay the same."""
+    changed = tuple(change(child) for child in node.inputs)
+    if all(new is old for new, old in zip(changed, node.inputs, strict=True)):
+        return node
     match node:
         case Join() | LastingJoin() | MatchFlag() | Negation():
-            return replace(node, left=change(node.left), right=change(node.right))
+            left, right = changed
+            return replace(node, left=left, right=right)
         case Union() | MultiJoin():
-            return replace(node, branches=tuple(change(b) for b in node.branches))
+            return replace(node, branches=changed)
         case Unary():
-            return replace(node, input=change(node.input))
+            return replace(node, input=changed[0])
     return node
+
+
+_results: ContextVar[dict[Any, Any] | None] = ContextVar("results", default=None)
+
+
+@contextmanager
+def remembered_rewriting() -> Iterator[None]:
+    """Inside, what `remember` marks is done once for each part of a plan.
+
+    Plans of one search differ in few places, so most of what a rule is asked it has answered.
+    """
+    token = _results.set({})
+    try:
+        yield
+    finally:
+        _results.reset(token)
+
+
+def remember(rewrite: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same function of parts of plans, which must be pure; see `remembered_rewriting`."""
+
+    @wraps(rewrite)
+    def look_up(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        results = _results.get()
+        if results is None:
+            return rewrite(*args, **kwargs)
+        key = (rewrite, *args)
+        if key not in results:
+            results[key] = rewrite(*args, **kwargs)
+        found: Result = results[key]
+        return found
+
+    return look_up
+
+
+def itself_if_equal(node: Node, rewritten: Node) -> Node:
+    """``node``, if it was rewritten to the same over the same inputs.
+
+    So whoever has looked at a part of a plan sees that it is still there.
+    """
+    same = type(node) is type(rewritten) and all(
+        _same(getattr(node, part.name), getattr(rewritten, part.name)) for part in fields(node)
+    )
+    return node if same else rewritten
+
+
+def _same(old: object, new: object) -> bool:
+    """Inputs are compared by identity, which costs the same for any plan."""
+    if old is new:
+        return True
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return not isinstance(old, Node) and old == new
 
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:

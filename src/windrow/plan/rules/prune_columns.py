@@ -40,7 +40,7 @@ from windrow.plan.nodes import (
     Window,
     arrives_in_order,
 )
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import itself_if_equal, map_inputs, remember
 from windrow.plan.nodes.relational import changes_nothing
 from windrow.plan.nodes.window_specs import PARTITIONED, RowsWindow
 
@@ -56,7 +56,11 @@ class _Pruned:
     places: Mapping[int, int]
 
     def move(self, expression: Expression) -> Expression:
-        return replace_columns(expression, lambda c: replace(c, index=self.places[c.index]))
+        return replace_columns(expression, self._move_column)
+
+    def _move_column(self, column: Column) -> Column:
+        place = self.places[column.index]
+        return column if place == column.index else replace(column, index=place)
 
 
 def prune_columns(plan: Node) -> Node:
@@ -72,7 +76,13 @@ def _columns_used(expressions: Iterable[Expression]) -> frozenset[int]:
     return frozenset(c.index for e in expressions for c in columns_of(e))
 
 
+@remember
 def _prune(node: Node, needed: frozenset[int]) -> _Pruned:
+    pruned = _prune_node(node, needed)
+    return _Pruned(itself_if_equal(node, pruned.plan), pruned.places)
+
+
+def _prune_node(node: Node, needed: frozenset[int]) -> _Pruned:
     match node:
         case StreamScan() | StageInput() | ConstantRows():
             return _leave_out(_keep_all_columns(node), needed)
@@ -289,6 +299,7 @@ def _prune_groups(node: GroupBy) -> _Pruned:
     return _keep_all_columns(replace(node, input=below.plan, keys=keys, aggregates=aggregates))
 
 
+@remember
 def merge_projections(plan: Node) -> Node:
     """The plan without superfluous projections; no expression is computed twice because of it."""
     node = map_inputs(plan, merge_projections)

@@ -17,9 +17,10 @@ from dataclasses import replace
 
 from windrow.core.patterns import UpdatePattern
 from windrow.plan.nodes import Every, GroupBy, Node, Projection, Selection
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import map_inputs, remember
 
 
+@remember
 def push_down_every(plan: Node) -> Node:
     """The plan with each Every below the group-bys that it is above, if it can be."""
     node = map_inputs(plan, push_down_every)

@@ -43,7 +43,7 @@ from windrow.plan.nodes import (
     Window,
 )
 from windrow.plan.nodes.joins import conditions_of, join_of, lasting_join_of, side_of
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import itself_if_equal, map_inputs, remember
 from windrow.plan.nodes.window_specs import RowsWindow, SessionWindow
 
 Parts = tuple[Expression, ...]
@@ -55,8 +55,13 @@ def push_down_selections(plan: Node) -> Node:
     return _push(plan, ())
 
 
+@remember
 def _push(node: Node, parts: Parts) -> Node:
     """``node`` filtered by all ``parts``, which are over its row."""
+    return itself_if_equal(node, _push_below(node, parts))
+
+
+def _push_below(node: Node, parts: Parts) -> Node:
     match node:
         case Selection():
             return _push(node.input, conjuncts(node.predicate) + parts)

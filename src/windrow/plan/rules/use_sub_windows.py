@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 
 from windrow.plan.expressions import Column, Expression, conjunction, replace_columns
 from windrow.plan.nodes import GroupBy, Node, Projection, Selection, TupleWise, Window
-from windrow.plan.nodes.rebuild import map_inputs
+from windrow.plan.nodes.rebuild import map_inputs, remember
 from windrow.plan.nodes.sub_window_groups import SlidingGroupBy
 from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
 
 
+@remember
 def use_sub_windows(plan: Node, exact_too: bool = True) -> Node:
     """The plan with a SlidingGroupBy wherever one can stand.
 
