@@ -208,6 +208,12 @@ def test_a_part_that_several_expressions_have_is_evaluated_once(monkeypatch):
     assert calls == [1]
 
 
+def test_zero_and_minus_zero_are_two_constants():
+    zeros = [Call("coalesce", (Column(0, "x", D), Literal(zero, D)), D) for zero in (0.0, -0.0)]
+    found = SharedParts(zeros).evaluate(rows(x=pa.array([None], pa.float64())))
+    assert [str(array[0]) for array in found] == ["0.0", "-0.0"]
+
+
 def test_regular_expressions_are_asked_of_rows_that_need_them(monkeypatch):
     monkeypatch.setattr(MANY_ROWS, "value", 1)
     pattern = Literal("1(.)", S)

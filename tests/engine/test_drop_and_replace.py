@@ -305,3 +305,14 @@ def test_a_query_that_an_error_stopped_can_be_dropped_and_made_again(
         [again] = db.execute(made)
         push(db, (2, "7", 1))
         assert answer(again) == [(7,)]
+
+
+def test_subscriptions_that_are_replaced_are_read_again(db: Connection, tmp_path: Path) -> None:
+    file = tmp_path / "b.csv"
+    text = f"CREATE OR REPLACE SUBSCRIPTIONS matched ON s (x) FROM '{file}'"
+    for at, name in ((1, "first"), (2, "second")):
+        file.write_text(f"id,x\n{name},> 5\n")
+        db.execute(text)
+        push(db, (at, "a", 9))
+        matches = db.queries["matched"].changes().to_pylist()
+        assert [row["subscription"] for row in matches] == [name]

@@ -12,7 +12,9 @@ import pytest
 
 from tests.support.runs import run_embedded
 from windrow.core.errors import DataError
+from windrow.engine.embedded import Embedded
 from windrow.engine.progress import Progress
+from windrow.engine.runner import run
 from windrow.plan.program import compile_script
 from windrow.streams.monitor import Accepted, InputMonitor
 
@@ -83,3 +85,18 @@ def test_what_was_read_before_an_error_is_answered_first(monkeypatch: pytest.Mon
     with pytest.raises(OSError, match="no more"):
         run_embedded(compile_script(SCRIPT).catalog)
     assert written() == [10, 20]
+
+
+def test_a_query_that_fails_leaves_the_answers_of_the_others_whole() -> None:
+    Path("in/1.csv").write_text("ts,w\n1,1\n2,x\n3,3\n")
+    catalog = compile_script("""
+        CREATE STREAM s (ts BIGINT, w STRING) FROM 'in' FORMAT csv;
+        CREATE QUERY bad AS SELECT CAST(w AS INT) AS w FROM s INTO 'bad' FORMAT csv;
+        CREATE QUERY good AS SELECT ts AS w FROM s INTO 'out' FORMAT csv;
+    """).catalog
+    heard: list[str] = []
+    with pytest.raises(DataError, match="query bad"):
+        run(catalog, Embedded(keep=False), once=True, on_progress=ignored, on_failure=heard.append)
+    assert written() == [1, 2, 3]
+    assert len(heard) == 1
+    assert heard[0].endswith("; the other queries go on")

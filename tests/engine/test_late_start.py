@@ -390,3 +390,35 @@ def test_explain_of_a_running_query_says_times_and_that_it_is_never_complete():
         db.execute("CREATE QUERY ever AS SELECT v FROM s;")
         assert "late: complete from instant 2026-03-01 09:01:" in db.explain("recent")
         assert db.explain("ever").splitlines()[-1].endswith("do not have what came before")
+
+
+@pytest.mark.parametrize("missed", [True, False])
+def test_a_query_over_a_relation_that_is_ahead_is_complete_from_the_instant_of_the_relation(missed):
+    with windrow.connect() as db:
+        db.execute(STREAMS)
+        if missed:
+            db.push("s", {"ts": [2, 4], "k": ["a", "a"], "v": [1, 3]})
+        for instant, k in ((1, "a"), (16, "b")):
+            db.push("h", [{"instant": instant, "change": "+", "k": k, "owner": "A"}])
+        [late] = db.execute("CREATE QUERY q AS SELECT a.v, owner FROM s [RANGE 7] AS a, h "
+                            "WHERE a.k = h.k")  # fmt: skip
+        assert late.complete_from == 15
+        db.push("s", {"ts": [12, 13, 14], "k": ["a", "a", "b"], "v": [5, 6, 7]})
+        db.advance(to=15)
+        assert sorted(row["v"] for row in late.answer().to_pylist()) == [5, 6]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT v FROM s [RANGE 6 INTERNAL] AS a UNION SELECT v FROM s [RANGE 12 INTERNAL] AS b",
+        """SELECT q.k, q.n FROM s [ROWS 3 INTERNAL] AS b, (SELECT k, COUNT(*) AS n
+           FROM s [RANGE 2 SLIDE 1 INTERNAL] AS a GROUP BY k) AS q WHERE b.k = q.k""",
+    ],
+)
+def test_what_is_kept_of_results_that_stay_is_never_complete(question):
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY holder AS SELECT ts, k, v FROM s [RANGE 15];")
+        db.push("s", {"ts": [1, 2, 20], "k": ["a"] * 3, "v": [0, 1, 1]})
+        [late] = db.execute(f"CREATE QUERY q AS {question}")
+        assert late.complete_from == FOREVER

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, NotHeldError
 from windrow.core.thresholds import lowered_thresholds
 
 STREAMS = """
@@ -327,3 +327,51 @@ def test_what_synopses_do_not_hold_is_an_error_that_names_the_tables_of_their_su
         db.advance(to=110)
         with pytest.raises(InputError, match="tables one_summaries, two_summaries have the sub-w"):
             db.query(asked)
+
+
+OWNERS = """
+    CREATE STREAM s (ts BIGINT, k STRING, v BIGINT);
+    CREATE RELATION h (k STRING, owner STRING);
+    CREATE VIEW owned AS SELECT a.v, owner FROM s [RANGE 8] AS a, h WHERE a.k = h.k;
+"""
+
+
+def test_a_query_that_has_not_answered_yet_holds_no_window_that_sql_may_ask_for():
+    with windrow.connect() as db:
+        db.execute(OWNERS)
+        db.push("h", [{"k": "a", "owner": "A"}])
+        db.push("s", {"ts": [19, 22], "k": ["a", "a"], "v": [1, 2]})
+        db.advance(to=24)
+        db.execute("CREATE QUERY late AS SELECT k, v, ts FROM s [RANGE 14]")
+        for asked in ("owned", "s"):
+            with pytest.raises(NotHeldError, match="there is none"):
+                db.query(f"SELECT * FROM {asked}")
+
+
+def test_a_view_is_not_made_of_windows_and_a_relation_that_has_changed_since():
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} CREATE QUERY holder AS SELECT k, v, ts FROM s [RANGE 14];")
+        db.push("h", [{"k": "a", "owner": "A"}])
+        db.push("s", {"ts": [19, 22], "k": ["a", "a"], "v": [1, 2]})
+        db.advance(to=21)
+        assert db.query("SELECT * FROM owned").to_pylist() == [{"v": 1, "owner": "A"}]
+        for change, owner in (("-", "A"), ("+", "B")):
+            db.push("h", [{"instant": 25, "change": change, "k": "a", "owner": owner}])
+        db.push("h", [{"instant": 30, "change": "+", "k": "b", "owner": "B"}])
+        with pytest.raises(NotHeldError, match="as of 21, and relation h as of 29, with updates"):
+            db.query("SELECT * FROM owned")
+        db.advance(to=29)
+        found = db.query("SELECT * FROM owned").to_pylist()
+        assert found == [{"v": 2, "owner": "B"}]
+
+
+def test_of_several_windows_one_with_all_of_its_tuples_is_taken():
+    sliding = """CREATE QUERY {} AS SELECT a.k, a.v, a.ts
+        FROM s [RANGE 9 SLIDE 3] AS a, s [RANGE 9 SLIDE 3] AS b WHERE a.v = b.v"""
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} {sliding.format('joined')}; CREATE QUERY plain AS SELECT k, v, ts "
+                   "FROM s [RANGE 6];")  # fmt: skip
+        db.push("s", {"ts": range(1, 14), "k": ["a"] * 13, "v": [1] * 13, "w": [1.5] * 13})
+        db.advance(to=13)
+        found = db.query("SELECT ts FROM s ORDER BY ts")["ts"].to_pylist()
+        assert found == list(range(8, 14))

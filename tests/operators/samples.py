@@ -241,6 +241,8 @@ QUERIES = {
     "AS place FROM s [RANGE 5 SECONDS]) AS q WHERE place < 4",
     "wstream_rows": "SELECT WSTREAM(s.k, a, b)[ROWS 6] FROM s [RANGE 6 SECONDS], "
     "r [RANGE 4 SECONDS] WHERE s.k = r.k",
+    "wstream_max": "WSTREAM(SELECT MAX(a) FROM s [RANGE 6 SECONDS])[ROWS 9]",
+    "rstream_latest": "RSTREAM(SELECT k FROM s [PARTITION BY k ROWS 1])",
     "wstream_range": "SELECT WSTREAM(k, COUNT(*))[RANGE 4 SECONDS] "
     "FROM s [RANGE 6 SECONDS] GROUP BY k",
     "rows_of_join": "SELECT * FROM pairs [ROWS 4]",

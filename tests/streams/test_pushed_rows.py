@@ -49,6 +49,48 @@ def test_every_kind_of_data_gives_the_same_rows(kind):
     assert not parsed.rejected
 
 
+NESTED = StreamDeclaration(
+    "n",
+    Schema((Field("ts", Type.BIGINT), Field("a", Type.array(Type.STRING)))),
+    0, Clock.INTEGER,
+)  # fmt: skip
+LISTS = [["x"], None, ["y", "z"]]
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        pl.Series("a", LISTS),
+        pl.Series("a", LISTS, pl.List(pl.Categorical)),
+        pa.array(LISTS, pa.list_view(pa.string())),
+        pa.array(LISTS, pa.list_(pa.string_view())),
+    ],
+)
+def test_views_of_lists_and_texts_are_values_like_others(lists):
+    data = {"ts": [1, 2, 3], "a": lists}
+    data = pl.DataFrame(data) if isinstance(lists, pl.Series) else pa.table(data)
+    assert parse_pushed(data, NESTED).rows["a"].to_pylist() == LISTS
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["7", "x"])])
+def test_texts_of_polars_are_read_as_numbers_and_times_or_refused_one_by_one(kind):
+    texts = pl.Series(["7", "x", None], dtype=kind)
+    parsed = parse_pushed(
+        pl.DataFrame({"ts": [1, 2, 3], "k": texts, "v": 0.5, "name": texts}), STREAM
+    )
+    assert parsed.rows["k"].to_pylist() == [7, None]
+    assert parsed.rows["name"].to_pylist() == ["7", None]
+    assert [r.reason for r in parsed.rejected] == ["column k: expected INT, found 'x'"]
+    at = pl.DataFrame({"at": ["2026-03-01 09:00:00", "soon"], "day": ["2026-03-01", None]})
+    assert [r.row for r in parse_pushed(at, MOMENTS).rejected] == [2]
+
+
+def test_two_columns_of_one_name_are_refused_in_words():
+    twice = pd.DataFrame([[1, 2, 3]], columns=["ts", "k", "k"])
+    with pytest.raises(InputError, match="several columns named k"):
+        parse_pushed(twice, STREAM)
+
+
 MISFITS = {
     "text that is no number": ("k", "x", "column k: expected INT, found 'x'"),
     "a fraction": ("k", 1.5, "column k: expected INT, found 1.5"),

@@ -12,6 +12,7 @@ import pytest
 from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import Clock
+from windrow.core.warnings import WindrowWarning
 from windrow.plan.nodes import FileSource
 from windrow.subscriptions.script_subscriptions import attributes_in, load
 from windrow.subscriptions.subscriptions import Subscriptions
@@ -139,3 +140,23 @@ def test_an_attribute_that_is_none_is_refused():
     ours = Subscriptions(ATTRIBUTES)
     with pytest.raises(InputError, match="did you mean 'bytes'"):
         ours.add([{"id": "a", "byte": 1}])
+
+
+@pytest.mark.parametrize("kind", [Type.BIGINT, Type.DOUBLE])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_minimum_above_its_maximum_is_warned_of(tmp_path, kind, ending):
+    path = tmp_path / f"a.{ending}"
+    table = pa.table({"id": ["a", "b"], "x_min": [1.0, 5.0], "x_max": [2.0, 3.0]})
+    if ending == "csv":
+        path.write_text("id,x_min,x_max\na,1,2\nb,5,3\n")
+    else:
+        pq.write_table(table, path)
+    with pytest.warns(WindrowWarning, match="the lower bound 5.* is above the upper bound 3"):
+        load(FileSource(str(path), ending), {"x": kind})
+
+
+def test_two_columns_of_one_attribute_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,x,X\na,> 5,> 6\n")
+    with pytest.raises(InputError, match="columns of different names; found x twice"):
+        load(FileSource(str(path), "csv"), {"x": Type.BIGINT})

@@ -128,7 +128,10 @@ def _run(
         if metrics is not None:
             metrics.show(progress)
 
-    return run(catalog, runtime, once=settings.once, on_progress=show, stop=stop)
+    return run(
+        catalog, runtime,
+        once=settings.once, on_progress=show, on_failure=display.remark, stop=stop,
+    )  # fmt: skip
 
 
 def _runtime(

@@ -185,7 +185,8 @@ def _refuse(construct: str, span: Span, sql: str) -> NoReturn:
         "GROUP BY ROLLUP": "write a SELECT for each set of columns, with UNION ALL between them",
         **dict.fromkeys(("SEMI JOIN", "LEFT SEMI JOIN"), "write WHERE EXISTS (SELECT * FROM ...)"),
         **dict.fromkeys(("ANTI JOIN", "LEFT ANTI JOIN"), "write WHERE NOT EXISTS (SELECT ...)"),
-        "ASOF JOIN": "write a window [PARTITION BY k ROWS 1] on the right: the latest of each key",
+        "ASOF JOIN": "write ISTREAM(SELECT ... FROM t [NOW] JOIN q [PARTITION BY k ROWS 1] ON "
+        "...): each tuple of t with the latest of its key, as it was then",
         "DISTINCT ON": "write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x) <= 1",
         "OFFSET": "an answer has its first rows only: LIMIT n",
         "WINDOW": "bound the input with a window in FROM: s [RANGE 5 MINUTES]",

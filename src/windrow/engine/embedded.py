@@ -240,12 +240,17 @@ class Embedded:
     ) -> LateStart | None:
         """How a query starts that is made now; None if it has missed nothing."""
         missed = self.inputs.missed_before(streams)
-        if not missed:
-            return None
         monitors = [self.inputs.monitor(name) for name in streams]
         timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
         relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
-        now = max([self.inputs.time(streams), *relations])
+        time = self.inputs.time(streams)
+        now = max([time, *relations])
+        if not missed:  # but a relation may be shown as of later
+            return (
+                LateStart({}, now, now, {})
+                if now > time and len(relations) < len(streams)
+                else None
+            )
         windows = [window for window, _ in held]
         return late_start(fill_points(plan), windows, missed, timestamps, now)
 

@@ -216,10 +216,10 @@ class EmbeddedRun:
 
     def fill(self, start: LateStart) -> None:
         """Start with what others hold; what they let wait has been offered."""
-        self.since, self.complete_from = dict(start.since), start.complete_from
+        self.since = dict(start.since)
+        self.complete_from = max(start.complete_from, start.begins)
         if not start.fills:
             return
-        self.complete_from = max(start.complete_from, start.begins)
         self._begins = start.begins
         self.pipeline.count_rows_from(start.first_rows)
         nodes = {point.number: point.node for point in fill_points(self.pipeline.plan) or ()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +53,19 @@ class Follower(Query, Protocol):
     def streams(self) -> tuple[str, ...]: ...
     def offer(self, stream: str, delta: Delta) -> None: ...
     def follow(self, now: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class HeldRelation:
+    """The rows of a relation as of an instant, and when the last update was that has come."""
+
+    rows: pa.RecordBatch
+    instant: int
+    last_update: int
+
+    def is_that_of(self, instant: int) -> bool:
+        """Whether these are for certain the rows of another instant, as far as is known of it."""
+        return min(self.instant, self.last_update) <= instant
 
 
 class Inputs:
@@ -140,11 +154,12 @@ class Inputs:
         aside += accepted.rejections(parsed, monitor.declaration)
         self.put_aside(monitor.declaration.name, aside)
 
-    def relation_rows(self, name: str) -> tuple[pa.RecordBatch, int]:
-        """What a relation holds, and as of which instant; its files are read by now."""
+    def relation_rows(self, name: str) -> HeldRelation:
+        """What a relation holds, its files being read by now."""
         monitor = self.monitor(name)
         assert isinstance(monitor, RelationMonitor)
-        return monitor.closed_rows(), monitor.closed_instant
+        top = BEGINNING if monitor.top is None else monitor.top
+        return HeldRelation(monitor.closed_rows(), monitor.closed_instant, top)
 
     def put_aside(self, name: str, rows: Sequence[Rejected]) -> None:
         """Keep rows that were pushed and cannot be used."""

@@ -10,7 +10,8 @@ the instant at which it *begins*; of a stream nothing that happened before then 
 If what is held does not reach back far enough, the window gets what there is, and the start says
 from which instant on answers are complete: when all that is missing would have left. What depends
 on more than the contents of windows is not filled: WSTREAM, RSTREAM and the restore forms,
-non-retroactive relations, joins of INTERNAL windows, shared selections.
+non-retroactive relations, joins of INTERNAL windows and what is kept of their results, shared
+selections.
 
 A window that slides holds tuples by the part of a slide in which they came. Nobody can say which of
 them came up to an instant in between: all windows of a stream are taken as of the same instant if
@@ -70,6 +71,18 @@ OF_CONTENTS = (
 )  # fmt: skip
 """Nodes whose output depends on nothing but what is in windows now; some of them not always."""
 
+KEEPING = (
+    DuplicateElimination,
+    GroupBy,
+    Join,
+    MatchFlag,
+    MultiJoin,
+    Negation,
+    SlidingGroupBy,
+    TopK,
+)
+"""Nodes that keep what they are given; of what is never withdrawn that is all there ever was."""
+
 
 @dataclass(frozen=True)
 class FillPoint:
@@ -110,7 +123,7 @@ def fill_points(plan: Node) -> list[FillPoint] | None:
     """Where the tuples of streams come into windows; None if contents of windows are not enough."""
     if not all(isinstance(node, OF_CONTENTS) for node in walk(plan)):
         return None
-    if any(_is_of_history(node, plan) for node in walk(plan)):
+    if any(_is_of_history(node, plan, above) for _, node, above in _with_ancestors(plan)):
         return None
     found = [
         _fill_point(number, node, above)
@@ -124,8 +137,10 @@ def fill_points(plan: Node) -> list[FillPoint] | None:
     return None if None in found else [point for point in found if point is not None]
 
 
-def _is_of_history(node: Node, plan: Node) -> bool:
+def _is_of_history(node: Node, plan: Node, above: Sequence[Node]) -> bool:
     match node:
+        case AppendOnly():
+            return any(isinstance(each, KEEPING) for each in above)
         case ToStream(kind=kind):
             return node is not plan or kind not in (StreamKind.ISTREAM, StreamKind.DSTREAM)
         case RelationScan(retroactive=retroactive):

@@ -48,6 +48,7 @@ from windrow.plan.window_contents import (
     last_rows,
     slides,
 )
+from windrow.streams.monitor import tick_text
 
 Tuples = Callable[[], Delta]
 """Tuples that were taken at some moment, oldest first."""
@@ -111,7 +112,7 @@ class LiveWindow:
         ]
         text = "" if spec is None else f" {window_text(spec, clock)}"
         some = " of selected rows" if self.contents.conditions else ""
-        whole = "" if self.since == BEGINNING else f" since {self.since}"
+        whole = "" if self.since == BEGINNING else f" since {tick_text(self.since, clock)}"
         oldest = "" if self.whole_at == self.now else " without what leaves at its next slide"
         columns = ", ".join(names) or "no columns"
         return f"{source.name}{text}{some} with {columns}{whole}{oldest} ({self.owner})"
@@ -282,14 +283,21 @@ def choose_longest(
     windows: Iterable[LiveWindow],
     timestamp: int | None,
 ) -> Choice | None:
-    """The same for whatever is held of a stream: the longest window of time, or else of rows."""
+    """The same for whatever is held of a stream: the longest window of time, or else of rows.
+
+    One of which nothing is missing goes before one that has dropped what leaves when it slides.
+    """
     found = [
         Choice(window, replace(wanted, spec=window.contents.spec), names, derivation)
         for window in windows
         if not window.contents.partition
         and (derivation := derivation_from(window, wanted, timestamp)) is not None
     ]
-    return max(found, key=lambda c: (-_least(c.window), c.window.now), default=None)
+    return max(
+        found,
+        key=lambda c: (c.window.whole_at == c.window.now, -_least(c.window), c.window.now),
+        default=None,
+    )
 
 
 def _least(window: LiveWindow) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from windrow.core.errors import DataError
 from windrow.engine.clocks import on_clocks_of_files
 from windrow.engine.progress import Progress, QueryReport, Report
 from windrow.engine.runtime import Run, Runtime
@@ -23,15 +24,20 @@ def run(
     *,
     once: bool,
     on_progress: Callable[[Progress], None],
+    on_failure: Callable[[str], None] = lambda _: None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Run all queries of the catalog until their files end (``once``) or ``stop`` is set."""
+    """Run all queries of the catalog until their files end (``once``) or ``stop`` is set.
+
+    If one of several queries fails, ``on_failure`` hears of it at once and the others go on; the
+    error is raised when they have come to their end.
+    """
     stop = stop or threading.Event()
     try:
         catalog = on_clocks_of_files(catalog)
         runs = runtime.start(runtime.jobs(catalog.queries, catalog.archives, catalog), catalog)
         try:
-            _work(runtime, once, stop, on_progress)
+            _work(runtime, once, stop, on_progress, on_failure)
         finally:  # what is right up to an error is right after it
             runtime.publish()
         return _report(catalog, runs, runtime)
@@ -40,15 +46,30 @@ def run(
 
 
 def _work(
-    runtime: Runtime, once: bool, stop: threading.Event, on_progress: Callable[[Progress], None]
+    runtime: Runtime,
+    once: bool,
+    stop: threading.Event,
+    on_progress: Callable[[Progress], None],
+    on_failure: Callable[[str], None],
 ) -> None:
     pause: float | None = 0.0
+    failure: DataError | None = None
+    going = len(runtime.progress())
     while pause is not None and not stop.is_set():
-        pause = runtime.work(once=once)
+        try:
+            pause = runtime.work(once=once)
+        except DataError as error:
+            before, going = going, len(runtime.progress())
+            if not 0 < going < before:  # it is not that of a query which stays behind
+                raise
+            failure = failure or error
+            on_failure(f"{error}; the other queries go on")
         for progress in runtime.progress():
             on_progress(progress)
         if pause:
             stop.wait(pause)
+    if failure is not None:
+        raise failure
 
 
 def _report(catalog: Catalog, runs: Sequence[Run], runtime: Runtime) -> Report:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from windrow.core.errors import NotHeldError, StateError
 from windrow.engine.handles import Handle
+from windrow.engine.inputs import HeldRelation
 from windrow.engine.one_time_sql import answer_sql
 from windrow.engine.runtime import Run, Runtime
 from windrow.engine.sql_tables import (
@@ -85,8 +86,8 @@ def take_moment(
             found=", ".join(queries),
             remedy="ask fewer queries at once",
         )
-    tables |= {name: pa.Table.from_batches([batch]) for name, (batch, _) in rows.items()}
-    instants = before | {name: instant for name, (_, instant) in rows.items()}
+    tables |= {name: pa.Table.from_batches([held.rows]) for name, held in rows.items()}
+    instants = before | {name: held.instant for name, held in rows.items()}
     instants |= {name: source.now for name, source in chosen.items()}
     return Moment(request.sql, tables, unmade, instants, _known_tables(catalog, handles))
 
@@ -105,7 +106,7 @@ def _from_synopses(
     return None
 
 
-def _relation_rows(names: Sequence[str], runtime: Runtime) -> dict[str, tuple[pa.RecordBatch, int]]:
+def _relation_rows(names: Sequence[str], runtime: Runtime) -> dict[str, HeldRelation]:
     """What relations hold; files that no query has asked for yet are read first."""
     inputs = runtime.inputs
     for name in names:

@@ -25,6 +25,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.handles import Handle
+from windrow.engine.inputs import HeldRelation
 from windrow.engine.late_start import LateStart, fill_points, late_start
 from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
@@ -53,6 +54,7 @@ from windrow.plan.optimiser import optimise
 from windrow.plan.program import compile_script
 from windrow.plan.rules.use_sub_windows import use_sub_windows
 from windrow.plan.window_contents import contents_of
+from windrow.streams.monitor import tick_text
 
 SUMMARIES = "_summaries"
 """After the name of a query, for the table of summaries that it keeps."""
@@ -67,8 +69,8 @@ class Source(Protocol):
     def take(self) -> Callable[[], pa.Table]: ...
 
 
-RelationRows = Callable[[str], tuple[pa.RecordBatch, int] | None]
-"""The rows of a relation and their instant, by its lower-case name; None if nobody has them."""
+Relations = Callable[[str], HeldRelation | None]
+"""What a relation holds, by its lower-case name; None if nobody has it."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +136,14 @@ def choose_windows(
     request: Request,
     catalog: Catalog,
     windows: Sequence[LiveWindow],
-    relation_rows: RelationRows = lambda _: None,
+    relations: Relations = lambda _: None,
 ) -> dict[str, Source]:
     """Where each window and view that is asked for comes from; InputError if from nowhere."""
+    begun = [window for window in windows if window.now >= window.since]
     return {
-        table: _view(asked, catalog, windows, relation_rows)
+        table: _view(asked, catalog, begun, relations)
         if _is_relation(catalog.find(asked.name))
-        else _choice(asked, request.columns, catalog, windows)
+        else _choice(asked, request.columns, catalog, begun)
         for table, asked in request.windows.items()
     }
 
@@ -187,15 +190,13 @@ def _view(
     asked: AskedWindow,
     catalog: Catalog,
     windows: Sequence[LiveWindow],
-    relation_rows: RelationRows,
+    relations: Relations,
 ) -> ViewSource:
-    """A view that is no stream, if all of its windows are held."""
+    """A view that is no stream, if all of its windows are held, and its relations as of then."""
     pipeline = Pipeline(optimise(_base(asked, catalog)), changes=True)
     scans = [n for n in walk(pipeline.plan) if isinstance(n, StreamScan | RelationScan)]
-    relations = {
-        n.name: relation_rows(n.name.lower()) for n in scans if isinstance(n, RelationScan)
-    }
-    known = {name: found for name, found in relations.items() if found is not None}
+    read = {n.name: relations(n.name.lower()) for n in scans if isinstance(n, RelationScan)}
+    known = {name: found for name, found in read.items() if found is not None}
     streams = {n.name.lower(): catalog.find(n.name) for n in scans if isinstance(n, StreamScan)}
     wanted = [w for w in windows if w.contents.stream in streams]
     held = {w.contents.stream for w in wanted}
@@ -206,13 +207,16 @@ def _view(
     if start is None:  # it reads relations only
         start = LateStart({}, BEGINNING, latest, {})
     reached = [choice.window.now for choice in start.fills.values()]
-    now = min(reached or [instant for _, instant in known.values()], default=FIRST_INSTANT)
-    if streams.keys() - held or start.complete_from > now or len(known) < len(relations):
+    now = min(reached or [found.instant for found in known.values()], default=FIRST_INSTANT)
+    declared = next(iter(streams.values()), None)
+    clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
+    if streams.keys() - held or start.complete_from > now or len(known) < len(read):
         names = [field.name for field in pipeline.plan.schema]
-        declared = next(iter(streams.values()), None)
-        clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
         raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
-    return ViewSource(pipeline, start, {name: rows for name, (rows, _) in known.items()}, now)
+    for name, found in known.items():
+        if not found.is_that_of(now):
+            raise _gone_on(asked, name, found, now, clock)
+    return ViewSource(pipeline, start, {name: found.rows for name, found in known.items()}, now)
 
 
 def _choice(
@@ -301,6 +305,18 @@ def _tables_of_summaries(catalog: Catalog, streams: Collection[str]) -> list[str
             for n in walk(use_sub_windows(query.plan))
         )
     ]
+
+
+def _gone_on(
+    asked: AskedWindow, relation: str, found: HeldRelation, now: int, clock: Clock
+) -> NotHeldError:
+    return NotHeldError(
+        where="SQL",
+        expected=f"what {asked.name} reads as of one instant",
+        found=f"windows as of {tick_text(now, clock)}, and relation {relation} as of "
+        f"{tick_text(found.instant, clock)}, with updates in between",
+        remedy="ask again when the streams have come that far, or create a query over the view",
+    )
 
 
 def _not_held(

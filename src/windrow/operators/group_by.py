@@ -82,7 +82,9 @@ class GroupedAggregation:
         self.monotonic = pattern is UpdatePattern.MONOTONIC
         self.buffer = StateBuffer(stored, pattern, kind)
         extremes = [isinstance(slot[0], Extreme) if slot else False for slot in aggregates]
-        self.staircase = pattern is UpdatePattern.WEAKEST and bool(extremes) and all(extremes)
+        only_extremes = bool(extremes) and all(extremes)
+        # Where each expiry is a change, that of a tuple which no extreme needs is one too.
+        self.staircase = only_extremes and pattern is UpdatePattern.WEAKEST and not every_time
         self.codes = Growable(np.int64)
         self.groups = Interner(stored.types[: self.width])
         self.members = Count()

@@ -61,7 +61,7 @@ class RelationStream:
         life = self.buffer.life.view
         start, end = np.maximum(life[:, TS], self.now + 1), np.minimum(life[:, END] - 1, now)
         first, last = -(-start // self.every), end // self.every
-        beats = np.maximum(last - first + 1, 0)
+        beats = np.where(start <= end, np.maximum(last - first + 1, 0), 0)  # the dead have no end
         positions = np.repeat(np.arange(len(beats)), beats) + self.buffer.base
         within = np.arange(len(positions)) - np.repeat(np.cumsum(beats) - beats, beats)
         times = (np.repeat(first, beats) + within) * self.every

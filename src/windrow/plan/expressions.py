@@ -33,10 +33,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant."""
+    """A constant. 0.0 is not -0.0, which looks different as text."""
 
     value: Value
     type: Type
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        same = (self.value, self.type) == (other.value, other.type)
+        return same and str(self.value) == str(other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.type))
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def is_kept(statement: Create, found: Declaration) -> bool:
         return True
     if found.span is not None and statement.existing is Existing.REFUSE:
         return False
+    if isinstance(found, SubscriptionsDeclaration) and statement.existing is Existing.REPLACE:
+        return False  # their file is read once, and may be another by now
     return bool(found.text) and words_of(found.text) == words_of(statement.text)
 
 

@@ -84,6 +84,7 @@ def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str,
                 names = {f.name: f.name for f in declaration.schema}
             return {text: [row.get(name) for row in data] for text, name in names.items()}
         if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+            _refuse_repeated([str(name) for name in data.columns])
             return {str(name): _of_series(data[name]) for name in data.columns}
         if hasattr(data, "__arrow_c_stream__"):
             return _of_table(pa.table(data))
@@ -95,20 +96,55 @@ def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str,
 
 def _of_table(table: pa.Table | pa.RecordBatch) -> dict[str, Values]:
     names = table.schema.names
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
-        raise ValueError(f"several columns named {', '.join(sorted(repeated))}")
+    _refuse_repeated(names)
     return {name: _whole(table.column(i)) for i, name in enumerate(names)}
 
 
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
+def _refuse_repeated(names: list[str]) -> None:
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise ValueError(f"several columns named {', '.join(sorted(repeated))}")
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> Values:
+    """A column in one piece, of types that the functions of Arrow take."""
     if not isinstance(column, pa.ChunkedArray):
-        return column
+        return _without_views(column)
     if column.num_chunks == 1:
-        return column.chunk(0)
+        return _without_views(column.chunk(0))
     combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    whole = combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+    return _without_views(whole)
+
+
+def _without_views(values: pa.Array) -> Values:
+    """Values without the views that polars writes, for which Arrow lacks functions.
+
+    Lists of views are made Python's: cast to lists, Arrow 26 loses items behind a NULL.
+    """
+    kind, types = values.type, pa.types
+    if not _has_views(kind):
+        return values
+    if types.is_string_view(kind):
+        return values.cast(pa.string())
+    if types.is_binary_view(kind):
+        return values.cast(pa.binary())
+    if types.is_dictionary(kind) and types.is_string_view(kind.value_type):
+        texts = values.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(values.indices, texts)
+    found: list[Any] = values.to_pylist()
+    return found
+
+
+def _has_views(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _has_views(kind.value_type)
+    views = (
+        types.is_string_view(kind) or types.is_binary_view(kind)
+        or types.is_list_view(kind) or types.is_large_list_view(kind)
+    )  # fmt: skip
+    return views or any(_has_views(kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _as_values(values: Any, name: Any) -> Values:

@@ -219,10 +219,12 @@ def spans_of_bounds(
     low_open, high_open = _open_ends(columns.get(f"{name}_bounds"), length, misfits)
     entries = np.arange(length, dtype=np.int64)
     if low.type == high.type == target != pa.string():
+        for at in np.flatnonzero(_flags(pc.fill_null(pc.greater(low, high), False))):
+            misfits.swapped[int(at)] = str(low[int(at)]), str(high[int(at)])
         lo, hi = ranges(low, high, low_open, high_open)
     else:
         texts = as_text(low), as_text(high)
-        _, lo, hi = ends(entries, *texts, low_open, high_open, kind, misfits)
+        _, lo, hi = ends(entries, *texts, low_open, high_open, kind, misfits, ordered=True)
         low, high = (pc.if_else(pc.equal(t, ""), pa.scalar(None, pa.string()), t) for t in texts)
     constrained: Bools = pc.or_(pc.is_valid(low), pc.is_valid(high)).to_numpy(zero_copy_only=False)
     return in_order(constrained, entries[constrained], lo[constrained], hi[constrained])

@@ -115,7 +115,13 @@ def _columns(data: Any, attributes: Mapping[str, Kind], where: str) -> dict[str,
             raise InputError(where=where, expected=KINDS, found=type(data).__name__)
         data = pa.table(data)
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return {n.strip().lower(): _whole(data.column(i)) for i, n in enumerate(data.schema.names)}
+        names = [name.strip().lower() for name in data.schema.names]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise InputError(
+                where=where, expected="columns of different names", found=f"{repeated[0]} twice",
+                remedy="write a range in one cell, as [5, 9)",
+            )  # fmt: skip
+        return {name: _whole(data.column(i)) for i, name in enumerate(names)}
     if not isinstance(data, Mapping):
         data = _of_rows(data, attributes, where)
     lengths = {len(values) for values in data.values()}
