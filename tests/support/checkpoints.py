@@ -41,7 +41,7 @@ class HandMade:
         self.home: PipelineHome = new_pipeline(self.path, ["busy", "pairs"])
         for name in ("busy", "pairs"):
             (self.path / name).mkdir()
-            record = {"version": 4, "run": f"run of {name}", "fingerprint": "", "buckets": [0]}
+            record = {"version": 4, "run": f"run of {name}", "fingerprint": {}, "buckets": [0]}
             publish(self.path / name / "windrow.json", json.dumps(record))
             (self.path / name / "results").mkdir()
         for batch in range(3):

@@ -209,8 +209,10 @@ class Connection:
             found = {m.name: m.query for m in members if not isinstance(m.deliver, Days)}
             self.catalog = replace_queries(self.catalog, found)
 
-    def query(self, sql: str) -> pa.Table:
+    def query(self, sql: str, parameters: Values | None = None) -> pa.Table:
         """Answer one SELECT over answers, relations and live windows, as they are now.
+
+        ``parameters`` are values for ``$name`` (by name) or for ``?`` and ``$1`` (in order).
 
         Every query is a table under its name, with what ``answer`` gives; so is every relation, on
         Spark as far as queries hold its columns. A stream, or a view that is one, may have a window
@@ -239,7 +241,7 @@ class Connection:
 
         with self._lock:
             moment = take_moment(sql, self.catalog, self.queries, self._runs, self._runtime)
-        return moment.answer()
+        return moment.answer(parameters)
 
     def stream(self, name: str, frame: Any) -> None:
         """Read a declared stream from a streaming DataFrame; its columns are found by name.

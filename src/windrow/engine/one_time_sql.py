@@ -22,6 +22,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from windrow.core.errors import InputError
+from windrow.cql.script_parameters import Values
 
 SECONDS = 0.05
 """Between two attempts to stop a query."""
@@ -56,7 +57,11 @@ def tables_in(sql: str) -> set[str]:
 
 
 def answer_sql(
-    sql: str, tables: Mapping[str, pa.Table], instants: Mapping[str, int | None], remedy: str
+    sql: str,
+    tables: Mapping[str, pa.Table],
+    instants: Mapping[str, int | None],
+    remedy: str,
+    parameters: Values | None = None,
 ) -> pa.Table:
     """The answer to one SELECT; the remedy is for whoever asks for a table that is none."""
     with duckdb.connect(":memory:") as connection:
@@ -66,12 +71,22 @@ def answer_sql(
             connection.execute(f"SET {name} = {value}")
         try:
             check_statement(connection, sql)
-            answer = run_sql(connection, sql)
+            answer = run_sql(connection, sql, parameters)
         except duckdb.Error as error:
             columns = [name for table in tables.values() for name in table.column_names]
             remedy = unquoted_words(connection, sql, columns) or remedy
-            raise InputError(where="SQL", found=str(error).strip(), remedy=remedy) from error
+            raise InputError(where="SQL", found=words_of(error), remedy=remedy) from error
     return answer.replace_schema_metadata(instants_as_metadata(instants))
+
+
+def words_of(error: duckdb.Error) -> str:
+    """What DuckDB says, without a list of all functions of a name, and tables of its own.
+
+    >>> words_of(duckdb.Error('Table x does not exist!\\nDid you mean "pg_am"?'))
+    'Table x does not exist!'
+    """
+    text = re.sub(r"\n\tCandidate functions:(\n\t[^\n]*)*", "", str(error))
+    return re.sub(r'\nDid you mean "(pg|duckdb|sqlite)_[^\n]*', "", text).strip()
 
 
 def instants_as_metadata(instants: Mapping[str, int | None]) -> dict[bytes | str, bytes | str]:
@@ -97,13 +112,15 @@ def unquoted_words(connection: duckdb.DuckDBPyConnection, sql: str, columns: Ite
     )
 
 
-def run_sql(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+def run_sql(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: Values | None = None
+) -> pa.Table:
     """DuckDB hears no Ctrl-C, so it works beside this thread, which does."""
     work: Future[pa.Table] = Future()
 
     def answer() -> None:
         try:
-            work.set_result(connection.sql(query).to_arrow_table())
+            work.set_result(connection.sql(query, params=parameters).to_arrow_table())
         except Exception as error:
             work.set_exception(error)
 

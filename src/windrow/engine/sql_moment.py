@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from windrow.core.errors import NotHeldError, StateError
+from windrow.cql.script_parameters import Values
 from windrow.engine.handles import Handle
 from windrow.engine.inputs import HeldRelation
 from windrow.engine.one_time_sql import answer_sql
@@ -41,10 +42,10 @@ class Moment:
     instants: Mapping[str, int | None]
     remedy: str
 
-    def answer(self) -> pa.Table:
+    def answer(self, parameters: Values | None = None) -> pa.Table:
         """What DuckDB answers; streams may go on meanwhile."""
-        made = {name: make() for name, make in self.unmade.items()}
-        return answer_sql(self.sql, {**self.tables, **made}, self.instants, self.remedy)
+        tables = {**self.tables, **{name: make() for name, make in self.unmade.items()}}
+        return answer_sql(self.sql, tables, self.instants, self.remedy, parameters)
 
 
 def take_moment(

@@ -10,8 +10,14 @@ from windrow.core.errors import StateError
 from windrow.spark.checkpoint.query_directory import IDENTITY, VERSION, open_home
 from windrow.spark.stage.subscription_index import Layout
 
+FINGERPRINT = {"the query": "f", "the strategy": "upa", "stream s": "e"}
 
-def opened(directory, fingerprint: str = "f"):
+
+def opened(directory, **changed: str):
+    fingerprint = {
+        **FINGERPRINT,
+        **{name.replace("_", " "): value for name, value in changed.items()},
+    }
     return open_home(directory, "q", fingerprint, lambda: Layout((0, 3), None))
 
 
@@ -22,8 +28,11 @@ def test_it_is_opened_again_as_it_was(tmp_path):
 
 def test_that_of_another_query_is_refused(tmp_path):
     opened(tmp_path / "q")
-    with pytest.raises(StateError, match="query q does not belong to this script"):
-        opened(tmp_path / "q", "other")
+    with pytest.raises(StateError, match="query q does not belong to this script") as error:
+        opened(tmp_path / "q", stream_s="other", relation_h="new")
+    assert "found changed since: relation h, stream s; run the old script" in str(error.value)
+    with pytest.raises(StateError, match="found changed since: the query; "):
+        opened(tmp_path / "q", the_query="other")
 
 
 def test_that_of_another_version_is_refused_and_says_what_to_do(tmp_path):

@@ -368,5 +368,5 @@ def test_a_dropped_query_leaves_its_pipeline_and_its_name_is_kept_by_its_state(s
         db.advance(to=3)
         assert other.answer().sort_by("x").to_pydict() == {"x": [1, 2, 3]}, "it started full"
         assert other.complete_from == 2
-        with pytest.raises(StateError, match="a query, stream or strategy that has changed since"):
+        with pytest.raises(StateError, match="changed since: the query"):
             db.execute("CREATE QUERY q8 AS SELECT x FROM s [RANGE 1 SECOND]")

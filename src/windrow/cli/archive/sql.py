@@ -38,7 +38,7 @@ from windrow.cli.archive.output import give
 from windrow.cli.archive.probe import reader_of
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.errors import WindrowError
-from windrow.engine.one_time_sql import check_statement, run_sql, unquoted_words
+from windrow.engine.one_time_sql import check_statement, run_sql, unquoted_words, words_of
 
 
 def sql(
@@ -76,7 +76,7 @@ def sql(
                 if entries.failure is not None:
                     raise entries.failure from error
                 remedy = unquoted_words(connection, query, entries.schema.names)
-                raise ArchiveError(where="SQL", found=str(error).strip(), remedy=remedy) from error
+                raise ArchiveError(where="SQL", found=words_of(error), remedy=remedy) from error
             give(found, into, as_json=as_json, ordered=True)
 
 

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from windrow.core.errors import StateError
 from windrow.object_store.object_path import shared_directory
@@ -28,6 +28,9 @@ from windrow.spark.checkpoint.pipeline_directory import REMEDY, VERSION
 from windrow.spark.stage.subscription_index import Layout
 
 IDENTITY = "windrow.json"
+Fingerprint: TypeAlias = dict[str, str]
+"""What must be the same when a run goes on, by what people call it: equal for equal plans over
+equal inputs, wherever they stand in a script."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Home:
 def open_home(
     directory: Path,
     query: str,
-    fingerprint: str,
+    fingerprint: Fingerprint,
     layout: Callable[[], Layout],
 ) -> Home:
     """The query's directory, new or as an earlier run of the same query left it."""
@@ -84,14 +87,19 @@ def open_home(
             raise StateError(
                 f"the checkpoint of query {query} does not belong to this script",
                 where=str(directory),
-                expected="the query and streams that it was made with",
-                found="a query, stream or strategy that has changed since",
-                remedy="run the old script, or choose a new directory with --checkpoint",
+                expected="the query, streams and strategy that it was made with",
+                found=f"changed since: {', '.join(_changed(same[1], fingerprint))}",
+                remedy="run the old script; or give the query another name and another INTO, so "
+                "that it begins anew beside the others; or start over with another --checkpoint",
             )
     return _home(directory, known)
 
 
-def read_home(directory: Path) -> tuple[Home, str]:
+def _changed(before: Fingerprint, after: Fingerprint) -> list[str]:
+    return [name for name in sorted(before | after) if before.get(name) != after.get(name)]
+
+
+def read_home(directory: Path) -> tuple[Home, Fingerprint]:
     """The query's directory as a run left it, for those who only look, and its fingerprint."""
     known = read_record(directory / IDENTITY, "the checkpoint", lambda found: found, remedy=REMEDY)
     return _home(directory, known), known["fingerprint"]
@@ -115,8 +123,14 @@ def fingerprint_of(
     stages: Sequence[Stage],
     inputs: Mapping[str, StreamDeclaration | RelationDeclaration],
     strategy: Strategy,
-) -> str:
-    """Equal for equal plans over equal inputs, wherever they stand in a script."""
-    described = [strategy.value, *map(repr, stages)]
-    described += [repr(replace(inputs[name], span=None)) for name in sorted(inputs)]
-    return hashlib.sha256("\n".join(described).encode()).hexdigest()
+) -> Fingerprint:
+    """That of a query that is cut into these stages."""
+    found = {"the query": _digest("\n".join(map(repr, stages))), "the strategy": strategy.value}
+    for declared in inputs.values():
+        kind = "stream" if isinstance(declared, StreamDeclaration) else "relation"
+        found[f"{kind} {declared.name}"] = _digest(repr(replace(declared, span=None)))
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
