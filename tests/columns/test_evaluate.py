@@ -214,6 +214,28 @@ def test_zero_and_minus_zero_are_two_constants():
     assert [str(array[0]) for array in found] == ["0.0", "-0.0"]
 
 
+@pytest.mark.parametrize(
+    "name", ["sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees", "atan2"]
+)
+def test_functions_of_angles_are_those_of_python(name):
+    values, second = [-1.0, -0.3, 0.0, 0.25, 1.0, 7.5], 0.5
+    args = [Column(0, "x", D)] + [Literal(second, D)] * (name == "atan2")
+    found = evaluate(Call(name, tuple(args), D), rows(x=pa.array([*values, None])))
+    for value, given in zip(values, found.to_pylist()[:-1], strict=True):
+        try:
+            one = getattr(math, name)(*([value, second] if name == "atan2" else [value]))
+        except ValueError:  # beyond what there is an angle for
+            one = math.nan
+        assert given == pytest.approx(one, rel=1e-14, nan_ok=True)
+    assert not found[len(values)].is_valid
+
+
+def test_initcap_begins_words_with_capitals():
+    texts = pa.array(["o'neil mc DONALD", "élan 2nd", "", None])
+    found = evaluate(Call("initcap", (Column(0, "s", S),), S), rows(s=texts))
+    assert found.to_pylist() == ["O'Neil Mc Donald", "Élan 2Nd", "", None]
+
+
 def test_regular_expressions_are_asked_of_rows_that_need_them(monkeypatch):
     monkeypatch.setattr(MANY_ROWS, "value", 1)
     pattern = Literal("1(.)", S)

@@ -208,6 +208,7 @@ def _like(types: Types) -> Type | None:
     return B if all(t is S for t in types) else None
 
 
+TRIGONOMETRY = ("sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees")
 _COMPARISON = Function("two values of comparable types", 2, 2, _compare)
 _STRING = Function("a string", 1, 1, _all(S, S))
 _TWO_STRINGS = Function("two strings", 2, 2, _all(S, B))
@@ -232,7 +233,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "case": Function("conditions, and values of one type", 3, None, _case),
     **dict.fromkeys(("coalesce", "greatest", "least"), _ALIKE),
     "nullif": Function("two values of one type", 2, 2, common),
-    **dict.fromkeys(("upper", "lower", "trim", "ltrim", "rtrim", "reverse"), _STRING),
+    **dict.fromkeys(("upper", "lower", "trim", "ltrim", "rtrim", "reverse", "initcap"),
+                    _STRING),
     "length": Function("a string or an ARRAY", 1, 1, _length),
     "cardinality": Function("an ARRAY", 1, 1, _cardinality),
     "array": Function("values of one type", 1, None, _array),
@@ -248,8 +250,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "abs": Function("a number", 1, 1, _arithmetic),
     "round": Function("a number and a number of digits", 1, 2, _same_number),
     **dict.fromkeys(("floor", "ceil"), Function("a number", 1, 1, _same_number)),
-    **dict.fromkeys(("sqrt", "ln", "log10", "exp"), _REAL),
-    "power": Function("two numbers", 2, 2, _doubles),
+    **dict.fromkeys(("sqrt", "ln", "log10", "exp", *TRIGONOMETRY), _REAL),
+    **dict.fromkeys(("power", "atan2"), Function("two numbers", 2, 2, _doubles)),
     "sign": Function("a number", 1, 1, _same_number),
     **dict.fromkeys((f"extract_{part}" for part in (
         "year", "quarter", "month", "week", "day", "doy", "dow", "isodow", "hour", "minute",

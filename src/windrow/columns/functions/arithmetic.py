@@ -11,6 +11,7 @@ the logarithm of 0 is minus infinity.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -192,4 +193,13 @@ KERNELS: dict[str, Kernel] = {
     "ln": on_doubles(pc.ln),
     "log10": on_doubles(pc.log10),
     "exp": on_doubles(pc.exp),
+    "sin": on_doubles(pc.sin),
+    "cos": on_doubles(pc.cos),
+    "tan": on_doubles(pc.tan),
+    "asin": on_doubles(pc.asin),
+    "acos": on_doubles(pc.acos),
+    "atan": on_doubles(pc.atan),
+    "atan2": on_doubles(pc.atan2),
+    "radians": on_doubles(lambda x: pc.multiply(x, math.pi / 180)),
+    "degrees": on_doubles(lambda x: pc.multiply(x, 180 / math.pi)),
 }

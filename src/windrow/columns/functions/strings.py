@@ -272,6 +272,7 @@ KERNELS: dict[str, Kernel] = {
     "lower": letters(pc.utf8_lower, pc.ascii_lower),
     "length": plain(pc.utf8_length),
     "reverse": plain(pc.utf8_reverse),
+    "initcap": plain(pc.utf8_title),
     "trim": plain(pc.utf8_trim, characters=" "),
     "ltrim": plain(pc.utf8_ltrim, characters=" "),
     "rtrim": plain(pc.utf8_rtrim, characters=" "),

@@ -28,7 +28,7 @@ _SURE = ("missing )", "unbalanced", "unterminated", "nothing to repeat", "multip
 """What Python's own expressions have in common with RE2's: such patterns are wrong in both."""
 CLOCKS = frozenset({
     "now", "current_timestamp", "current_date", "current_time", "localtimestamp", "localtime",
-    "getdate", "sysdate", "systimestamp", "today", "unix_timestamp", "clock_timestamp",
+    "getdate", "sysdate", "systimestamp", "today", "clock_timestamp",
 })  # fmt: skip
 DICE = frozenset({"random", "rand", "uuid", "gen_random_uuid", "newid"})
 

@@ -55,6 +55,7 @@ FUNCTIONS = {
     **dict.fromkeys(("proctime", "rowtime"), "use the time column of the stream"),
     **dict.fromkeys(("convert_tz", "convert_timezone", "from_utc_timestamp", "to_utc_timestamp",
                      "timezone"), "a TIMESTAMP has no zone; add or subtract an INTERVAL"),
+    "unix_timestamp": "write EXTRACT(epoch FROM t), the seconds since 1970",
     "pi": "write 3.141592653589793", "typeof": "DESCRIBE says the types of columns",
     **dict.fromkeys(("array_to_string", "list_sum", "list_avg", "list_aggregate"),
                     "take the values out: FROM s [...], UNNEST(s.a) AS t(x), and aggregate them"),

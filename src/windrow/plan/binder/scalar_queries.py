@@ -40,7 +40,7 @@ from windrow.plan.expressions import (
     columns_of,
     replace_columns,
 )
-from windrow.plan.functions import AGGREGATES
+from windrow.plan.functions import AGGREGATES, TRIGONOMETRY
 from windrow.plan.nodes import (
     DuplicateElimination,
     Every,
@@ -61,7 +61,7 @@ from windrow.plan.nodes.window_specs import RowsWindow
 NULL_OF_NULL = frozenset({
     "add", "subtract", "multiply", "divide", "modulo", "negate", "eq", "ne", "lt", "le", "gt", "ge",
     "not", "like", "ilike", "cast", "abs", "round", "floor", "ceil", "sqrt", "ln", "log10", "exp",
-    "power", "sign", "single_row",
+    "power", "sign", "single_row", "atan2", *TRIGONOMETRY,
 })  # fmt: skip
 """Functions that are NULL if one of their arguments is."""
 Grouped: TypeAlias = Collection[int] | None
