@@ -88,7 +88,8 @@ def own_error(query: str, kind: str, message: str) -> WindrowError | None:
     """One of our errors, by the name of its class; None if it is another's."""
     found = getattr(errors, kind, WindrowError)
     if found is DataError:
-        return DataError(message).inside(query)
+        named = message.startswith("query ")  # it crossed once before, and says whose it is
+        return DataError(message) if named else DataError(message).inside(query)
     if isinstance(found, type) and issubclass(found, WindrowError):
         return found(message) if found is not errors.NotExecutableError else WindrowError(message)
     return None
