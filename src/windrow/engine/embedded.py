@@ -222,7 +222,9 @@ class Embedded:
         """What to say of a query that would be made now, and share no synopses; None if it has
         missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
-        streams = _streams(query)
+        streams = [name for name in _streams(query) if self.inputs.knows(name)]
+        if not streams:  # all of them are declared beside the query that EXPLAIN was asked of
+            return None
         start = self._late_start(plan, streams, self._held(streams, self.runs))
         return None if start is None else start.words(query.clock)
 

@@ -295,6 +295,10 @@ class Inputs:
             for monitor in found
         )
 
+    def knows(self, name: str) -> bool:
+        """Whether a stream or relation of this name is declared on the connection."""
+        return self._catalog.find(name) is not None
+
     def missed_before(self, names: Iterable[str]) -> dict[str, int]:
         """Of streams whose rows were pushed and released, up to where: a query that starts now
         does not get them. Files are read again for it, and relations shown."""

@@ -90,7 +90,7 @@ def open_home(
                 expected="the query, streams and strategy that it was made with",
                 found=f"changed since: {', '.join(_changed(same[1], fingerprint))}",
                 remedy="run the old script; or give the query another name and another INTO, so "
-                "that it begins anew beside the others; or start over with another --checkpoint",
+                "that it starts over beside the others; or take another --checkpoint",
             )
     return _home(directory, known)
 
