@@ -54,8 +54,7 @@ def test_nothing_seen_means_assumptions() -> None:
 
 def test_explain_declares_streams_beside_those_that_are_pushed_to() -> None:
     db = connection({"a": 1}, 4)
-    text = db.explain(
-        "CREATE STREAM z (ts BIGINT, k INT); SELECT a.k FROM a [RANGE 9 SECONDS], z WHERE a.k = z.k;"
-    )
+    declared = "CREATE STREAM z (ts BIGINT, k INT);"
+    text = db.explain(f"{declared} SELECT a.k FROM a [RANGE 9 SECONDS], z WHERE a.k = z.k;")
     assert "join" in text.lower()
     assert not db._runtime.inputs.knows("z")
