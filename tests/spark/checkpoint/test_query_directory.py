@@ -8,7 +8,7 @@ import pytest
 
 from windrow.core.errors import StateError
 from windrow.spark.checkpoint.query_directory import IDENTITY, VERSION, open_home
-from windrow.spark.stage.subscription_index import Layout
+from windrow.spark.stage.job_layout import Layout
 
 FINGERPRINT = {"the query": "f", "the strategy": "upa", "stream s": "e"}
 

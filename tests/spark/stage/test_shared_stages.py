@@ -22,7 +22,8 @@ from windrow.plan.sharing.shared_selection import shared_selections
 from windrow.plan.strategy import Strategy
 from windrow.spark.stage import level_task
 from windrow.spark.stage import subscription_index as index
-from windrow.spark.stage.subscription_index import layout_for, with_cut
+from windrow.spark.stage.job_layout import layout_for
+from windrow.spark.stage.subscription_index import with_cut
 from windrow.spark.stage.worker_cache import WorkerCache
 
 RANGES = ["n BETWEEN 0 AND 3", "n BETWEEN 2 AND 9", "n BETWEEN 5 AND 5", "n BETWEEN -4 AND 30"]

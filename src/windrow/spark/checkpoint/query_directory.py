@@ -25,7 +25,7 @@ from windrow.plan.physical.stages import Stage
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.spark.checkpoint.pipeline_directory import REMEDY, VERSION
-from windrow.spark.stage.subscription_index import Layout
+from windrow.spark.stage.job_layout import Layout
 
 IDENTITY = "windrow.json"
 Fingerprint: TypeAlias = dict[str, str]

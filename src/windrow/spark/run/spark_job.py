@@ -44,16 +44,11 @@ from windrow.spark.run.job_results import ArchiveResults, JobResults, MemberResu
 from windrow.spark.run.result_table import ResultTable, refuse_apart
 from windrow.spark.run.session import index_memory, shuffle_partitions
 from windrow.spark.source.fill_task import FillTask, as_sent
+from windrow.spark.stage.job_layout import ALONE, Seat, layout_for
 from windrow.spark.stage.late_begin import FROM_THE_START, LateBegin
 from windrow.spark.stage.routes import Routes
 from windrow.spark.stage.stage_task import StageTask
-from windrow.spark.stage.subscription_index import (
-    ALONE,
-    Seat,
-    layout_for,
-    with_cut,
-    with_whole_paths,
-)
+from windrow.spark.stage.subscription_index import with_cut, with_whole_paths
 from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import updates_of
 

@@ -11,7 +11,6 @@ is a setting of the session (``windrow.spark.run.session``).
 
 from __future__ import annotations
 
-import zlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +24,11 @@ from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta, concat
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError
-from windrow.core.thresholds import Threshold
 from windrow.engine.routing import Routing
-from windrow.plan.nodes import Node, Routed, Subscribe, walk
+from windrow.plan.nodes import Node, Routed, Subscribe
 from windrow.plan.nodes.rebuild import map_inputs
 from windrow.plan.nodes.routed import Ranges
-from windrow.plan.physical.stages import RangeKey, Stage
-from windrow.spark.stage.routes import spread_buckets
+from windrow.plan.physical.stages import RangeKey
 from windrow.subscriptions.bounds import FAR, NEAR
 from windrow.subscriptions.entry_columns import EntryColumns
 from windrow.subscriptions.predicates import Kind, is_text
@@ -43,10 +40,6 @@ from windrow.tables.find_files import find_files
 LOADED: dict[Subscribe, tuple[object, MatchSubscriptions]] = {}
 PARTS: OrderedDict[tuple[Subscribe, int], tuple[object, MatchSubscriptions]] = OrderedDict()
 """The parts of this worker; beyond its memory the longest unused is forgotten."""
-JOBS_PER_PARTITION = Threshold(4, least=1)
-"""Jobs that start together for each partition, from which plain ones have one bucket each: then
-jobs keep all cores busy, and a job's tuples need not be cut into parts that each take their time.
-"""
 BYTES_PER_CONDITION = 160
 """What a range takes with its place in an index (measured)."""
 
@@ -141,28 +134,6 @@ def with_whole_paths(plan: Node) -> Node:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How state is spread, which stays as it is as long as there is state.
-
-    ``cut`` gives each bucket a range of the subscriptions, if there are too many for a worker.
-    """
-
-    buckets: tuple[int, ...]
-    cut: Ranges | None = None
-
-
-@dataclass(frozen=True)
-class Seat:
-    """A job among those of a script that start together: its ``number``, of ``jobs``."""
-
-    number: int = 0
-    jobs: int = 1
-
-
-ALONE = Seat()
-
-
-@dataclass(frozen=True)
 class Cut:
     """Range ``i`` has the keys from ``starts[i - 1]`` on (the first: all before) to the next."""
 
@@ -231,37 +202,3 @@ def parts_for(entries: Sequence[EntryColumns], attributes: Mapping[str, Kind], m
     names: int = sum(part.ids.nbytes for part in entries)
     size = sum(map(len, spans)) * BYTES_PER_CONDITION + names + texts
     return max(1, -(-size // memory))
-
-
-def layout_for(
-    plan: Node, stages: Sequence[Stage], partitions: int, memory: int, seat: Seat = ALONE
-) -> Layout:
-    """The buckets of a job and, if its subscriptions are past ``memory``, the range of each.
-
-    There are as many ranges as buckets, and never fewer than are needed. A job that needs all of
-    its tuples in one place has one bucket; which one that is depends on its plan, so that such jobs
-    are not all in the same. So has one of many plain jobs: its ``seat`` says which.
-    """
-    buckets = spread_buckets(partitions)
-    if all(edge.key is None for stage in stages for edge in stage.inputs):
-        return Layout((buckets[zlib.crc32(repr(stages).encode()) % len(buckets)],))
-    if is_plain(stages) and seat.jobs >= JOBS_PER_PARTITION.value * partitions:
-        return Layout((buckets[seat.number % len(buckets)],))
-    node = next((n for n in walk(plan) if isinstance(n, Subscribe)), None)
-    if node is None:
-        return Layout(buckets)
-    files = find_files(node.source)
-    entries = [read(p, node.source.format, node.attributes, node.clock) for p in files]
-    parts = parts_for(entries, node.attributes, memory)
-    if parts == 1:
-        return Layout(buckets)
-    buckets = spread_buckets(partitions, max(2, -(-parts // partitions)))
-    cut = cut_by(entries, node.attributes, None, len(buckets))
-    return Layout(buckets, Ranges(cut.place, tuple(cut.starts.tolist()), memory))
-
-
-def is_plain(stages: Sequence[Stage]) -> bool:
-    """Whether a job has one stage over one stream, in which a tuple meets those of its own key: no
-    join, whose work may be very many times that of another job over the same tuples."""
-    (first, *others) = stages
-    return not others and len(first.inputs) == 1 and first.inputs[0].post is None

@@ -8,14 +8,14 @@ from tests.support.thresholds import at_their_least
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.program import compile_script
 from windrow.spark.run.spark_job import seat_of
-from windrow.spark.stage.routes import spread_buckets
-from windrow.spark.stage.subscription_index import (
+from windrow.spark.stage.job_layout import (
     ALONE,
     JOBS_PER_PARTITION,
     Layout,
     Seat,
     layout_for,
 )
+from windrow.spark.stage.routes import spread_buckets
 
 GROUPS = "SELECT k, COUNT(*) AS n FROM a [RANGE 20] GROUP BY k"
 JOIN = "SELECT a.v FROM a [RANGE 20], b [RANGE 30] WHERE a.k = b.k"
