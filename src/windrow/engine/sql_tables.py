@@ -214,9 +214,9 @@ def _view(
         names = [field.name for field in pipeline.plan.schema]
         raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
     for name, found in known.items():
-        if not found.is_that_of(now):
+        if not found.is_known_at(now):
             raise _gone_on(asked, name, found, now, clock)
-    return ViewSource(pipeline, start, {name: found.rows for name, found in known.items()}, now)
+    return ViewSource(pipeline, start, {n: found.rows_at(now) for n, found in known.items()}, now)
 
 
 def _choice(
