@@ -379,6 +379,16 @@ def test_a_view_of_windows_that_are_ahead_of_a_relation_has_its_updates_by_then(
         assert db.query("SELECT * FROM owned").to_pylist() == found.to_pylist()
 
 
+def test_a_view_of_a_window_that_nobody_holds_is_not_answered_as_of_its_relation():
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} CREATE QUERY holder AS SELECT k, v FROM s [PARTITION BY k ROWS 1];")
+        db.push("h", [{"instant": 1, "change": "+", "k": "a", "owner": "A"}])
+        db.push("s", {"ts": [2, 3], "k": ["a", "a"], "v": [1, 2]})
+        db.push("h", [{"instant": 40, "change": "+", "k": "b", "owner": "B"}])
+        with pytest.raises(NotHeldError, match="found owned with v, owner"):
+            db.query("SELECT * FROM owned")
+
+
 def test_of_several_windows_one_with_all_of_its_tuples_is_taken():
     sliding = """CREATE QUERY {} AS SELECT a.k, a.v, a.ts
         FROM s [RANGE 9 SLIDE 3] AS a, s [RANGE 9 SLIDE 3] AS b WHERE a.v = b.v"""
