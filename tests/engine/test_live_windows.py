@@ -365,6 +365,30 @@ def test_a_view_is_not_made_of_windows_and_a_relation_that_has_changed_since():
         assert found == [{"v": 2, "owner": "B"}]
 
 
+def test_a_view_of_windows_that_are_ahead_of_a_relation_has_its_updates_by_then():
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} CREATE QUERY holder AS SELECT k, v, ts FROM s [RANGE 14];")
+        db.push("h", [{"instant": 1, "change": "+", "k": "a", "owner": "A"}])
+        db.push("s", {"ts": [19, 26], "k": ["a", "a"], "v": [1, 2]})
+        for instant, change, owner in ((22, "-", "A"), (22, "+", "B")):
+            db.push("h", [{"instant": instant, "change": change, "k": "a", "owner": owner}])
+        found = db.query("SELECT * FROM owned")
+        assert json.loads(found.schema.metadata[b"windrow.instants"])["owned"] == 25
+        assert found.to_pylist() == [{"v": 1, "owner": "B"}]
+        db.advance(to=25)
+        assert db.query("SELECT * FROM owned").to_pylist() == found.to_pylist()
+
+
+def test_a_view_of_a_window_that_nobody_holds_is_not_answered_as_of_its_relation():
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} CREATE QUERY holder AS SELECT k, v FROM s [PARTITION BY k ROWS 1];")
+        db.push("h", [{"instant": 1, "change": "+", "k": "a", "owner": "A"}])
+        db.push("s", {"ts": [2, 3], "k": ["a", "a"], "v": [1, 2]})
+        db.push("h", [{"instant": 40, "change": "+", "k": "b", "owner": "B"}])
+        with pytest.raises(NotHeldError, match="found owned with v, owner"):
+            db.query("SELECT * FROM owned")
+
+
 def test_of_several_windows_one_with_all_of_its_tuples_is_taken():
     sliding = """CREATE QUERY {} AS SELECT a.k, a.v, a.ts
         FROM s [RANGE 9 SLIDE 3] AS a, s [RANGE 9 SLIDE 3] AS b WHERE a.v = b.v"""

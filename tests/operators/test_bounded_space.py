@@ -6,6 +6,7 @@ The exact answer is asked in the same query, or counted from the rows.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -337,6 +338,26 @@ def test_a_window_of_rows_answers_as_over_tuples(
     else:
         found = in_parts(plan, delta, cuts)
     assert found == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 3), st.booleans(),
+    st.sampled_from([
+        f"k, {ALL} FROM s [] WHERE k = 1 GROUP BY k",
+        "APPROXIMATE MEDIAN(x), APPROXIMATE COUNT(DISTINCT n), COUNT(*) FROM s [] WHERE k = 1",
+        "FREQUENT 9 n, COUNT(*) AS c FROM s [] WHERE k = 1 GROUP BY n",
+    ]),
+)  # fmt: skip
+def test_what_comes_into_a_window_of_rows_and_leaves_at_one_instant_leaves_once(
+    seed: int, count: int, slide: int, least: bool, select: str
+) -> None:
+    """Of an interval in which all that is chosen does so nothing is seen."""
+    plan = plan_of(f"SELECT {select}".replace("[]", f"[ROWS {count} SLIDE {slide}]"))
+    delta = rows(60, 15, seed)
+    whole = Pipeline(plan, changes=True, strategy=Strategy.DIRECT).process({"s": delta}, 16)
+    with at_their_least() if least else nullcontext():
+        assert in_parts(plan, delta, [*range(17)]) == sorted(changes(whole))
 
 
 def test_a_window_of_rows_keeps_no_tuples() -> None:

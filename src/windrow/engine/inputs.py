@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -57,14 +57,19 @@ class Follower(Query, Protocol):
 
 @dataclass(frozen=True)
 class HeldRelation:
-    """The rows of a relation as of an instant, and when the last update was that has come."""
+    """The rows of a relation as of an instant, and when the last update was that has come.
+
+    ``rows_at`` gives those of that instant and of later ones, as far as updates have come, while
+    nothing moves.
+    """
 
     rows: pa.RecordBatch
     instant: int
     last_update: int
+    rows_at: Callable[[int], pa.RecordBatch]
 
-    def is_that_of(self, instant: int) -> bool:
-        """Whether these are for certain the rows of another instant, as far as is known of it."""
+    def is_known_at(self, instant: int) -> bool:
+        """Whether ``rows_at`` gives the rows of an instant that may be an earlier one."""
         return min(self.instant, self.last_update) <= instant
 
 
@@ -159,7 +164,7 @@ class Inputs:
         monitor = self.monitor(name)
         assert isinstance(monitor, RelationMonitor)
         top = BEGINNING if monitor.top is None else monitor.top
-        return HeldRelation(monitor.closed_rows(), monitor.closed_instant, top)
+        return HeldRelation(monitor.closed_rows(), monitor.closed_instant, top, monitor.rows_at)
 
     def put_aside(self, name: str, rows: Sequence[Rejected]) -> None:
         """Keep rows that were pushed and cannot be used."""

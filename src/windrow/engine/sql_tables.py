@@ -210,13 +210,16 @@ def _view(
     now = min(reached or [found.instant for found in known.values()], default=FIRST_INSTANT)
     declared = next(iter(streams.values()), None)
     clock = declared.clock if isinstance(declared, StreamDeclaration) else Clock.INTEGER
-    if streams.keys() - held or start.complete_from > now or len(known) < len(read):
+    # Relations may have come further than all windows, of which none may be the wanted one.
+    unfilled = latest > BEGINNING and not start.fills
+    unheld = streams.keys() - held or len(known) < len(read)
+    if unheld or unfilled or start.complete_from > now:
         names = [field.name for field in pipeline.plan.schema]
         raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
     for name, found in known.items():
-        if not found.is_that_of(now):
+        if not found.is_known_at(now):
             raise _gone_on(asked, name, found, now, clock)
-    return ViewSource(pipeline, start, {name: found.rows for name, found in known.items()}, now)
+    return ViewSource(pipeline, start, {n: found.rows_at(now) for n, found in known.items()}, now)
 
 
 def _choice(

@@ -87,9 +87,10 @@ class FrequentGroups:
         self._count(*choose_rows(delta, now, self.clock, self.where))
         self._close()
         due = self.clock.translate(self.lists.advance(self.clock.now))
-        if not len(due.position):
+        if not len(due.position) and not self.lists.has_gone:
             return Delta.empty(self.schema)
-        answer = self._changes(due)
+        # If nothing is due, all that came has left at the same instant.
+        answer = self._changes(due) if len(due.position) else Delta.empty(self.schema)
         self.lists.forget()
         self._forget_groups()
         return answer

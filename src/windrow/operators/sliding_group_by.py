@@ -150,10 +150,14 @@ class SlidingAggregation:
         self._fold(*choose_rows(delta, now, self.clock, self.where))
         size = len(self.groups)
         events = self.summaries.advance(self.clock, size)
-        if events is None:
+        if events is None and not self.summaries.store.has_gone:
             return Delta.empty(self.schema)
-        values = self._values(events, [c.advance(self.clock, size) for c in self.counters])
-        answer = replaced_rows(self.groups, events, *values, self.schema, self.every_time)
+        counted = [counter.advance(self.clock, size) for counter in self.counters]
+        sketched = {sketch: sketch.advance(self.clock, size) for sketch in self.sketches}
+        answer = Delta.empty(self.schema)
+        if events is not None:  # or all that came has left at the same instant
+            values = self._values(events, counted, sketched)
+            answer = replaced_rows(self.groups, events, *values, self.schema, self.every_time)
         for part in self._parts().values():
             part.forget()
         self._forget_groups()
@@ -181,14 +185,15 @@ class SlidingAggregation:
             sketch.fold(codes, comes, leaves, arguments[argument])
 
     def _values(
-        self, events: Events, counted: Sequence[Sequence[tuple[pa.Array, pa.Array]]]
+        self,
+        events: Events,
+        counted: Sequence[Sequence[tuple[pa.Array, pa.Array]]],
+        sketched: Mapping[Sketch, Sequence[tuple[pa.Array, pa.Array]]],
     ) -> tuple[Sizes, list[tuple[pa.Array, pa.Array]]]:
         """The sizes of groups, and the aggregates in the order of the slots."""
         sizes, summarised = self.summaries.update(events)
         sources = {a: iter(found) for a, found in zip(self.counted, counted, strict=True)}
         following = iter(summarised)
-        size = len(self.groups)
-        answers = {sketch: sketch.advance(self.clock, size) for sketch in self.sketches}
         counts = tuple(map(pa.array, sizes))
         values = []
         for slot in self.slots:
@@ -200,7 +205,7 @@ class SlidingAggregation:
                 case Counted():
                     values.append(next(sources[slot.argument]))
                 case Sketched():
-                    values.append(answers[slot.sketch][slot.place])
+                    values.append(sketched[slot.sketch][slot.place])
         return sizes, values
 
     def _forget_groups(self) -> None:

@@ -191,9 +191,12 @@ class RelationMonitor(InputMonitor):
 
     def closed_rows(self) -> pa.RecordBatch:
         """What the relation holds at the last closed instant, whether or not any query reads it."""
-        now = FOREVER if self.over else self.closed_instant
-        _, of_open_instants = self.waiting.split(now)
-        return self.held.before(*self._split(of_open_instants.rows))
+        return self.rows_at(FOREVER if self.over else self.closed_instant)
+
+    def rows_at(self, instant: int) -> pa.RecordBatch:
+        """The same at that instant or a later one, as far as updates have come."""
+        _, later = self.waiting.split(instant)
+        return self.held.before(*self._split(later.rows))
 
     def present(self) -> Delta:
         """What the relation holds at the last closed instant, for a query that starts now."""

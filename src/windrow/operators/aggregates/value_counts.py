@@ -78,8 +78,9 @@ class ValueCounts:
         self.values.append(pa.RecordBatch.from_arrays([values], schema=self.values.schema))
 
     def advance(self, clock: SubWindowClock, codes: int) -> list[tuple[pa.Array, pa.Array]]:
-        """What the accumulators answer after what comes and goes by now."""
-        return self._update(clock.translate(self.store.advance(clock.now)), codes)
+        """What the accumulators answer after what comes and goes by now, if anything does."""
+        due = clock.translate(self.store.advance(clock.now))
+        return self._update(due, codes) if len(due.position) else []
 
     def replay(self, codes: int) -> None:
         """Let the accumulators take in what is in the window."""

@@ -160,6 +160,11 @@ class SubWindows:
         """Indexes of summaries in ``table.view``."""
         return positions - self.table.base
 
+    @property
+    def has_gone(self) -> bool:
+        """Whether there are sub-windows that have left: also one that nobody ever saw."""
+        return bool(len(self.windows)) and int(self.windows.view[0, LEAVES]) <= self.now
+
     def renumber(self, cells: Int64s, count: int) -> None:
         """All summaries that are kept get other cells, which are below ``count``."""
         base = self.cells.base
