@@ -33,3 +33,21 @@ def test_tuples_come_in_the_order_of_their_own_times_when_these_have_come() -> N
 def test_a_time_before_the_tuples_own_is_an_error_that_says_what_to_do(time: int | None) -> None:
     with pytest.raises(windrow.WindrowError, match="TIMESTAMP BY w: expected a time at or after"):
         Retime(SCHEMA, 0, "w").process([came([5], [time])], 5)
+
+
+def test_a_query_that_meets_such_a_time_stops_and_others_go_on() -> None:
+    with windrow.connect() as connection:
+        early, whole = connection.execute("""
+            CREATE STREAM s (ts BIGINT, id INT);
+            CREATE VIEW v AS
+              SELECT CASE WHEN id = 3 THEN ts - 5 ELSE ts END AS t, id FROM s TIMESTAMP BY t;
+            CREATE QUERY early AS SELECT id FROM v;
+            CREATE QUERY whole AS SELECT id FROM s;
+        """)
+        with pytest.raises(windrow.DataError, match="query early, TIMESTAMP BY t: .* found 6"):
+            connection.push("s", [{"ts": 10, "id": 1}, {"ts": 11, "id": 3}, {"ts": 12, "id": 4}])
+        connection.push("s", [{"ts": 13, "id": 5}])
+        connection.advance(to=13)
+        with pytest.raises(windrow.StateError, match="query early: it has no answer"):
+            early.answer()
+        assert whole.answer()["id"].to_pylist() == [1, 3, 4, 5]

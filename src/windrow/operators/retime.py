@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.columns.delta import Delta
-from windrow.core.errors import InputError
+from windrow.core.errors import DataError
 from windrow.operators.base import Saved
 from windrow.operators.snap import PendingChanges
 from windrow.plan.physical.state_kinds import Kept, Structure
@@ -47,7 +47,7 @@ class Retime:
         early = np.flatnonzero(times < delta.ts)
         if len(early):
             found = delta.rows.column(self.column)[int(early[0])].as_py()
-            raise InputError(
+            raise DataError(
                 where=f"TIMESTAMP BY {self.name}",
                 expected="a time at or after the one at which the tuple came",
                 found="NULL" if found is None else f"{found}, before it",
