@@ -106,3 +106,31 @@ def test_help_is_asked_for_and_the_shell_left_as_elsewhere(
     assert session.attempt(word)
     assert "Commands stand alone on a line" in capsys.readouterr().out
     assert not any(session.attempt(left) for left in ("exit", ".quit", "quit;", "\\q"))
+
+
+def test_an_interrupted_question_ends_and_the_shell_goes_on(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(x: int) -> int:
+        raise KeyboardInterrupt
+
+    with windrow.connect() as connection:
+        connection.function("interrupt", interrupt)
+        session = Session(connection)
+        assert session.attempt(STREAM + "CREATE QUERY total AS SELECT SUM(x) AS x FROM s;")
+        assert session.attempt("SELECT interrupt(x) AS x FROM s;")
+        assert "interrupted" in capsys.readouterr().err
+        assert list(connection.queries) == ["total"]
+        assert session.attempt("\\a total")
+        assert "│ 5 │" in capsys.readouterr().out
+
+
+def test_a_question_that_fails_at_the_last_row_leaves_no_query_behind(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with windrow.connect() as connection:
+        session = Session(connection)
+        assert session.attempt(STREAM + "SELECT x FROM s;")
+        assert session.attempt("SELECT CAST(CASE ts WHEN 2 THEN 'y' ELSE '1' END AS INT) FROM s;")
+        assert "expected a value that is INT; found 'y'" in capsys.readouterr().err
+        assert not connection.queries

@@ -399,3 +399,25 @@ def test_two_connections_do_not_mix_their_results() -> None:
     second.push("s", {"ts": [101, 102, 103, 104]})
     written = read_changes(Path("out"), "csv", seen.changes().schema)
     assert written["ts"].to_pylist() == [101, 102, 103]
+
+
+def test_what_is_interrupted_in_the_middle_of_rows_has_no_answer_and_others_do() -> None:
+    def interrupt(v: int) -> int:
+        if v == 2:
+            raise KeyboardInterrupt
+        return v
+
+    with windrow.connect() as connection:
+        connection.function("interrupt", interrupt)
+        half, whole = connection.execute("""
+            CREATE STREAM s (ts BIGINT, v INT);
+            CREATE QUERY half AS SELECT interrupt(v) AS v FROM s;
+            CREATE QUERY whole AS SELECT v FROM s;
+        """)
+        with pytest.raises(KeyboardInterrupt):
+            connection.push("s", {"ts": [1, 2, 3], "v": [1, 2, 3]})
+        connection.push("s", {"ts": [4], "v": [4]})
+        connection.advance(to=4)
+        with pytest.raises(StateError, match="half: found KeyboardInterrupt in the middle of rows"):
+            half.answer()
+        assert whole.answer()["v"].to_pylist() == [1, 2, 3, 4]

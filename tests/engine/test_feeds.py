@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from windrow.plan.program import compile_script
 from windrow.streams.growing_files import SETTLING
 from windrow.streams.monitor import InputMonitor
 from windrow.streams.quarantine import Quarantine
+from windrow.tables.parsed_rows import Parsed
 
 SCRIPT = (
     "CREATE STREAM s (ts BIGINT, k BIGINT) FROM '{}' FORMAT {} TIMESTAMP BY ts;"
@@ -210,3 +212,24 @@ def test_a_connection_reads_what_grew_and_a_late_query_sees_the_same(inbox):
     (inbox / "a.csv").write_text("ts,k\n1,2\n2,1\n3,3\n4,4\n5,5\n")
     with pytest.raises(InputError, match="the file unchanged, for a query that was added"):
         db.execute("CREATE QUERY t AS SELECT ts FROM s [UNBOUNDED];")
+
+
+def test_a_file_whose_reading_was_interrupted_is_not_taken_as_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    with windrow.connect() as connection:
+        (tmp_path / "in" / "1.csv").write_text("ts,k\n1,1\n")
+        connection.execute(SCRIPT.format(tmp_path / "in", "csv"))
+        (tmp_path / "in" / "2.csv").write_text("ts,k\n2,2\n")
+        with monkeypatch.context() as patch:
+            patch.setattr("windrow.engine.feeds.read_file", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                connection.advance(to=5)
+        with pytest.raises(windrow.StateError, match=r"2\.csv: .* reading it was interrupted"):
+            connection.advance(to=5)
+
+
+def interrupted(*_: object, **__: object) -> Iterator[Parsed]:
+    raise KeyboardInterrupt
+    yield

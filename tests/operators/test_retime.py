@@ -44,7 +44,7 @@ def test_a_query_that_meets_such_a_time_stops_and_others_go_on() -> None:
             CREATE QUERY early AS SELECT id FROM v;
             CREATE QUERY whole AS SELECT id FROM s;
         """)
-        with pytest.raises(windrow.DataError, match="query early, TIMESTAMP BY t: .* found 6"):
+        with pytest.raises(windrow.DataError, match=r"query early, TIMESTAMP BY t: .* found 6"):
             connection.push("s", [{"ts": 10, "id": 1}, {"ts": 11, "id": 3}, {"ts": 12, "id": 4}])
         connection.push("s", [{"ts": 13, "id": 5}])
         connection.advance(to=13)

@@ -102,7 +102,10 @@ class Session:
         }
 
     def attempt(self, text: str) -> bool:
-        """Carry out a statement or a command; an error is said. False if it means to leave."""
+        """Carry out a statement or a command; an error is said. False if it means to leave.
+
+        Ctrl-C ends what is carried out, and not the shell.
+        """
         if text.strip() in LEAVE:
             return False
         if text.strip() in ASK:
@@ -113,6 +116,8 @@ class Session:
             complain(error)
         except OSError as error:
             complain(InputError(where=str(error.filename), found=str(error.strerror)))
+        except KeyboardInterrupt:
+            err().print("interrupted")
         return True
 
     def run_all(self, lines: Iterable[str], name: str = "standard input") -> None:
@@ -171,15 +176,18 @@ class Session:
         connection = self._connection
         before = set(connection.queries)
         done = connection.execute(text)
-        connection.advance_to_last_row()
-        print_listings(done.listings)
-        for plan in done.plans:
-            out().print(plan)
-        for handle in done:
-            self._print_answer(handle.name)
-            bare = handle.declaration.text.lstrip().upper().startswith("CREATE")
-            if not bare and handle.name not in before and handle.declaration.into is None:
-                connection.execute(f'DROP QUERY "{handle.name}"')
+        try:
+            connection.advance_to_last_row()
+            print_listings(done.listings)
+            for plan in done.plans:
+                out().print(plan)
+            for handle in done:
+                self._print_answer(handle.name)
+        finally:  # also of one that failed, or was interrupted
+            for handle in done:
+                created = handle.declaration.text.lstrip().upper().startswith("CREATE")
+                if not created and handle.name not in before and handle.declaration.into is None:
+                    connection.execute(f'DROP QUERY "{handle.name}"')
 
     def _print_answer(self, name: str) -> None:
         from windrow.cli.answers import SHOWN, answer_table, count_of  # noqa: PLC0415 - as above

@@ -340,6 +340,9 @@ class Embedded:
             return error
         except WindrowError as error:
             return error
+        except BaseException:
+            self.runs.remove(run)  # the others have their rows, and go on at the next step
+            raise
         return None
 
     def work(self, *, once: bool) -> float | None:

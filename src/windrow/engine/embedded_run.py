@@ -13,7 +13,7 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.columns.netting import net
 from windrow.columns.types import arrow_schema
-from windrow.core.errors import DataError, InputError, StateError
+from windrow.core.errors import DataError, InputError, StateError, WindrowError
 from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING, Clock, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
@@ -128,11 +128,22 @@ class EmbeddedRun:
         self.rows_in += len(delta)
 
     def follow(self, now: int) -> None:
-        """Bring the answers to ``now``, and deliver what changes."""
-        if self._begins is not None and now > self._operators.now:
-            self._begin(now, self._begins)
-        if now > self._operators.now:
-            self.delivery.take(self._process(now), now)
+        """Bring the answers to ``now``, and deliver what changes.
+
+        What comes in the middle, a Ctrl-C, say, is its end: some rows have been processed.
+        """
+        try:
+            if self._begins is not None and now > self._operators.now:
+                self._begin(now, self._begins)
+            if now > self._operators.now:
+                self.delivery.take(self._process(now), now)
+        except WindrowError:
+            raise
+        except BaseException as error:
+            self.failure = DataError(
+                where=f"query {self.name}", found=f"{type(error).__name__} in the middle of rows"
+            )
+            raise
 
     def note_pace(self, seconds: float) -> None:
         """What has been done since the last time took so long."""

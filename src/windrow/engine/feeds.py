@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from windrow.columns.delta import Delta
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, StateError
 from windrow.core.time import Wall, no_wall_clock
 from windrow.streams.growing_files import Arrival, Arrivals, mark_of
 from windrow.streams.horizon import Horizon, horizon_of
@@ -96,6 +96,7 @@ class Feed:
         self._first_pass = True
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self._wall, self._reading = wall, False
+        self._broken_off: Path | str | None = None
         self._next: tuple[Arrival, Batches] | None = None
         self.look()
         relation = monitor.relation if isinstance(monitor, RelationMonitor) else None
@@ -112,7 +113,25 @@ class Feed:
             self._queue = self._arrivals.look()
 
     def step(self) -> Accepted | None:
-        """Accept one batch; None if there is nothing to read."""
+        """Accept one batch; None if there is nothing to read.
+
+        After a Ctrl-C in the middle it is not known which rows were accepted: it reads no more.
+        """
+        if self._broken_off is not None:
+            raise StateError(
+                where=str(self._broken_off), expected="its next rows",
+                found="that reading it was interrupted",
+                remedy="make a new connection, or DROP what reads it and create it again",
+            )  # fmt: skip
+        try:
+            return self._step()
+        except Exception:
+            raise
+        except BaseException:
+            self._broken_off = self._taken[-1].path if self._taken else self.declaration.name
+            raise
+
+    def _step(self) -> Accepted | None:
         while True:
             for parsed, put_aside in self._batches:
                 return self._accepted(parsed, put_aside)
