@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,36 @@ def test_utf_16_is_named_in_json_lines_too(encoding):
     Path("a.json").write_text('{"ts": 1, "name": "a", "v": 2}\n', encoding=encoding)
     with pytest.raises(InputError, match=r"expected UTF-8 text; found UTF-16.*iconv"):
         rows("a.json", "")
+
+
+PACKED = [
+    (lzma.compress, "found an xz file.*unpack it, or pack it as .gz"),
+    (gzip.compress, "found a gzip file.*give it a name that ends in .gz"),
+    (bz2.compress, "found a bzip2 file.*give it a name that ends in .bz2"),
+    (lambda text: b"PK\3\4" + text, "found a zip archive.*save it as CSV"),
+    (lambda text: b"PAR1\x15" + text, "found a Parquet file.*write FORMAT parquet"),
+]
+
+
+@pytest.mark.parametrize(("pack", "words"), PACKED)
+@pytest.mark.parametrize("form", ["FORMAT csv", "FORMAT csv (HEADER false)", "FORMAT json"])
+def test_a_file_that_is_packed_is_not_read_as_text(pack, words, form):
+    Path("a").write_bytes(pack(b"ts,name,v\n1,a,2\n" * 9))
+    with pytest.raises(InputError, match=f"a: expected UTF-8 text; {words}"):
+        rows("a", form)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.tsv", r"write FORMAT csv \(SEPARATOR '\\t'\)"),
+        ("a.csv.xz", "unpack it, or pack it as .gz"),
+        ("a.xlsx", "save the sheet as CSV"),
+    ],
+)
+def test_an_ending_that_tells_no_format_says_what_to_do(name, words):
+    with pytest.raises(ScriptError, match=words):
+        rows(name, "")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from windrow.cli.console import err, print_warning
 from windrow.core.errors import InputError, ScriptError, WindrowError
-from windrow.core.text_encoding import FIRST_BYTES, refuse_utf16
+from windrow.core.text_encoding import FIRST_BYTES, refuse_no_text
 from windrow.core.warnings import WindrowWarning
 
 FAILED = 2
@@ -121,7 +121,7 @@ def read_script(path: Path) -> str:
     if not path.exists():
         raise InputError(where=str(path), expected=wanted, found="no such file")
     text = path.read_bytes()
-    refuse_utf16(text[:FIRST_BYTES], str(path))
+    refuse_no_text(text[:FIRST_BYTES], str(path))
     try:
         return text.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:

@@ -30,7 +30,7 @@ from windrow.columns.types import ARROW
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
 from windrow.core.schema import Type
-from windrow.core.text_encoding import refuse_utf16
+from windrow.core.text_encoding import FIRST_BYTES, refuse_no_text
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
@@ -120,7 +120,9 @@ def header(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> tu
     options = options_of(declaration)
     if not options.header:
         with open_part(path, Part()) as read:
-            return [f.name for f in declaration.schema], _blank(_utf8(read(len(BOM)), path))
+            return [f.name for f in declaration.schema], _blank(
+                _utf8(read(FIRST_BYTES), path)[: len(BOM)]
+            )
     final = part.final or is_compressed(path)
     with open_part(path, Part(stop=None if part.start else part.stop)) as read:
         text, first = b"", 0
@@ -140,8 +142,8 @@ def header(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) -> tu
 
 
 def _utf8(text: bytes, path: Path) -> bytes:
-    """The beginning of a file; InputError if it is UTF-16."""
-    refuse_utf16(text, str(path))
+    """The beginning of a file; InputError if it is no text in UTF-8."""
+    refuse_no_text(text, str(path))
     return text
 
 

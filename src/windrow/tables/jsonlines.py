@@ -26,7 +26,7 @@ from windrow.columns.decimal_casts import long_form
 from windrow.columns.decimal_words import is_wide_decimal
 from windrow.columns.types import ARROW
 from windrow.core.schema import Type
-from windrow.core.text_encoding import FIRST_BYTES, refuse_utf16
+from windrow.core.text_encoding import FIRST_BYTES, refuse_no_text
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.chunks import LineEnds, chunks
 from windrow.tables.enforce import enforce
@@ -55,7 +55,7 @@ def read_json(path: Path, declaration: StreamDeclaration, part: Part = WHOLE) ->
     with open_part(path, part) as read:
         for chunk in chunks(read, part, LineEnds(), CHUNK, _is_whole):
             if part.start == row == 0:
-                refuse_utf16((chunk.data or chunk.refused)[:FIRST_BYTES], str(path))
+                refuse_no_text((chunk.data or chunk.refused)[:FIRST_BYTES], str(path))
             if chunk.reason:
                 row += not chunk.earlier
                 text = chunk.refused.decode("utf-8", errors="replace")

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from windrow.core.errors import BindError
 from windrow.core.file_formats import WORDS, is_compressed
 from windrow.core.schema import Field, Schema, Type
+from windrow.core.text_encoding import UNPACK
 from windrow.core.time import FOREVER, Clock
 from windrow.cql.statement_tree import ColumnDefinition, CreateRelation, CreateStream, FileClause
 from windrow.cql.syntax_tree import Duration, Unlimited
@@ -127,6 +128,15 @@ def _timestamp(statement: CreateStream, schema: Schema) -> int:
     return index
 
 
+_FORMAT_HINTS = {
+    **dict.fromkeys(("tsv", "tab"), "write FORMAT csv (SEPARATOR '\\t')"),
+    **dict.fromkeys(("xz", "zip", "7z", "br", "snappy"), UNPACK),
+    **dict.fromkeys(("xlsx", "xls", "ods"), "save the sheet as CSV"),
+    "avro": "write the rows as Parquet",
+}
+"""What to do with formats and endings that are none of ours."""
+
+
 def format_of(clause: FileClause, formats: dict[str, str], default: str | None) -> str:
     """What FORMAT says, or else the ending of the path, or else ``default``."""
     if clause.format is not None:
@@ -134,7 +144,9 @@ def format_of(clause: FileClause, formats: dict[str, str], default: str | None) 
         if found is None:
             raise BindError(
                 span=clause.format.span, expected="the format " + ", ".join(sorted(set(formats))),
-                found=clause.format.text, remedy=did_you_mean(clause.format.text, formats),
+                found=clause.format.text,
+                remedy=_FORMAT_HINTS.get(clause.format.text.lower())
+                or did_you_mean(clause.format.text, formats),
             )  # fmt: skip
         return found
     path = PurePath(clause.path)
@@ -143,7 +155,8 @@ def format_of(clause: FileClause, formats: dict[str, str], default: str | None) 
     if guessed is None:
         raise BindError(
             span=clause.span, expected="FORMAT after the path", found="none",
-            remedy="write FORMAT csv, FORMAT json or FORMAT parquet",
+            remedy=_FORMAT_HINTS.get(path.suffix.lstrip(".").lower())
+            or "write FORMAT csv, FORMAT json or FORMAT parquet",
         )  # fmt: skip
     return guessed
 
