@@ -134,3 +134,10 @@ def test_a_question_that_fails_at_the_last_row_leaves_no_query_behind(
         assert session.attempt("SELECT CAST(CASE ts WHEN 2 THEN 'y' ELSE '1' END AS INT) FROM s;")
         assert "expected a value that is INT; found 'y'" in capsys.readouterr().err
         assert not connection.queries
+
+
+def test_what_is_piped_in_may_ask_for_help_and_leave_by_a_word() -> None:
+    code, shown, _ = piped(STREAM + "help\nSELECT x FROM s;\nexit\nnonsense\n")
+    assert code == 0
+    assert "\\advance" in shown
+    assert "query1 at 2" in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -243,6 +244,8 @@ def test_a_parameter_without_a_value_and_a_value_without_a_parameter_are_errors(
 ) -> None:
     with pytest.raises(ScriptError, match=r"line 2, column 16.*the parameter :low"):
         db.execute("SELECT x FROM s [NOW]\nWHERE k = x OR :low > 1")
+    with pytest.raises(ScriptError, match=r"that has a value: law; .* :low; add .*\"low\": \.\.\."):
+        db.execute("SELECT x FROM s [NOW] WHERE x > :low", {"law": 1})
     with pytest.raises(InputError, match="none for high"):
         db.execute("SELECT x FROM s [NOW] WHERE x > :low", {"low": 1, "high": 2})
     with pytest.raises(InputError, match=r"parameter low: .*found a list"):
@@ -316,3 +319,19 @@ def test_subscriptions_that_are_replaced_are_read_again(db: Connection, tmp_path
         push(db, (at, "a", 9))
         matches = db.queries["matched"].changes().to_pylist()
         assert [row["subscription"] for row in matches] == [name]
+
+
+def test_a_timedelta_is_the_length_of_a_window_and_an_interval(db: Connection) -> None:
+    db.execute("CREATE STREAM calls (at TIMESTAMP, x INT)")
+    [query] = db.execute(
+        "SELECT x FROM calls [RANGE :length SLIDE :slide] WHERE at - :back < '2026-01-01'",
+        {
+            "length": timedelta(minutes=1), "slide": timedelta(microseconds=1500000),
+            "back": timedelta(seconds=-3),
+        },
+    )  # fmt: skip
+    assert "RANGE 60 SECOND SLIDE 1500000 MICROSECOND" in query.declaration.text
+    assert "at - INTERVAL - 3 SECOND" in query.declaration.text
+    db.push("calls", {"at": ["2025-12-31 23:59:56", "2025-12-31 23:59:58"], "x": [1, 2]})
+    db.advance(to="2026-01-01")
+    assert query.answer().to_pylist() == [{"x": 1}]

@@ -219,3 +219,13 @@ def test_functions_are_the_same_if_their_code_is(source: str) -> None:
     assert is_same_code(one, half_of("\n" + source)) == ("partial" not in source)
     assert not is_same_code(one, half_of())
     assert not is_same_code(one, half_of(source.replace("3", "5").replace("2", "4")))
+
+
+def test_types_of_python_stand_for_those_of_cql_and_others_are_named() -> None:
+    with windrow.connect() as connection:
+        connection.function("twice", lambda x: 2 * x, takes=[int], returns=int)
+        for kind in (list, object(), "NUMBERS"):
+            with pytest.raises(
+                windrow.InputError, match="function f: expected a type of CQL, such"
+            ):
+                connection.function("f", lambda x: x, takes=["INT"], returns=kind)

@@ -126,10 +126,11 @@ class Session:
 
         waiting, begun = "", 1
         for number, line in enumerate(lines, 1):
-            if not waiting.strip() and line.strip().startswith("\\"):
-                if line.strip() in LEAVE:
+            alone = line.strip()
+            if not waiting.strip() and (alone.startswith("\\") or alone in (*LEAVE, *ASK)):
+                if alone in LEAVE:
                     return
-                self.run(line)
+                self.run("\\?" if alone in ASK else line)
                 continue
             if not waiting.strip():
                 waiting, begun = "", number

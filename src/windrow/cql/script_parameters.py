@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -30,7 +30,9 @@ ENDS_OF_VALUES = (*CLOSING, TokenType.STRING, TokenType.NUMBER, TokenType.IDENTI
 """What no value can follow; words may be keywords, and those that are names are harder to tell."""
 BEFORE_NUMBERS = ("RANGE", "ROWS", "ROW", "SESSION", "SLIDE")
 """Words of windows that a number follows."""
-TYPES = "None, a bool, a number, a text, a date or a datetime"
+BEFORE_DURATIONS = (*BEFORE_NUMBERS, "SLACK", "AHEAD", "AFTER", "EVERY", "WITHIN", "WINDOW")
+"""Words that a duration follows, without INTERVAL."""
+TYPES = "None, a bool, a number, a text, a date, a datetime or a timedelta"
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) ->
             name = str(count)  # noqa: PLW2901 - the place that it means
         value = _value(name, values, sql, first, last)
         used.add(name)
-        literal = list(_literal(value, name, first.start, last.end))
+        before = filled[-1].text.upper() if filled else ""
+        literal = list(_literal(value, name, before, first.start, last.end))
         filled += literal
         places.append((first.start, last.end, " ".join(map(_written, literal))))
     _refuse_unused(values, used)
@@ -137,8 +140,10 @@ def _value(name: str, values: Values | None, sql: str, first: Token, last: Token
         if name in values and found != "?":
             return values[name]
         given = ", ".join(map(str, values))
-        expected = f"one of {given}" if values else "no parameter, as no value is given"
-        remedy = "write :name for a value that is given by its name" if found == "?" else ""
+        expected = f"a parameter that has a value: {given}" if values else "no parameter"
+        remedy = f'add a value for it: {{"{name}": ...}}'
+        if found == "?":
+            remedy = "write :name for a value that is given by its name"
     elif values is not None and name.isdigit():
         if 1 <= int(name) <= len(values):
             return values[int(name) - 1]
@@ -173,10 +178,12 @@ def _refuse_unused(values: Values | None, used: set[str]) -> None:
         )
 
 
-def _literal(value: Any, name: str, start: int, end: int) -> Iterator[Token]:
-    """The tokens of a value, all of them where the parameter stands."""
+def _literal(value: Any, name: str, before: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of a value, all of them where the parameter stands, behind the word ``before``."""
     if not isinstance(value, str | date) and hasattr(value, "item"):
         value = value.item()  # NumPy's numbers
+    if isinstance(value, timedelta) and before not in BEFORE_DURATIONS:
+        yield Token(TokenType.INTERVAL, "INTERVAL", start=start, end=end)
     for kind, text in _parts(value, name):
         yield Token(kind, text, start=start, end=end)
 
@@ -201,6 +208,15 @@ def _parts(value: Any, name: str) -> Iterator[tuple[TokenType, str]]:
                 value = value.astimezone(UTC).replace(tzinfo=None)
             yield TokenType.TIMESTAMP, "TIMESTAMP"
             yield TokenType.STRING, value.isoformat(" ")
+        case timedelta():
+            ticks = value // timedelta(microseconds=1)
+            unit, ticks = (
+                ("SECOND", ticks // 10**6) if not ticks % 10**6 else ("MICROSECOND", ticks)
+            )
+            if ticks < 0:
+                yield TokenType.DASH, "-"
+            yield TokenType.NUMBER, str(abs(ticks))
+            yield TokenType.VAR, unit
         case date():
             yield TokenType.DATE, "DATE"
             yield TokenType.STRING, value.isoformat()

@@ -86,17 +86,17 @@ class Connection:
         name: str,
         function: Callable[..., Any],
         *,
-        returns: str | None = None,
-        takes: Sequence[str] | None = None,
+        returns: str | type | None = None,
+        takes: Sequence[str | type] | None = None,
         vectorised: bool = False,
     ) -> None:
         """Declare a Python function, to be called in queries that are made from now on.
 
         It takes the values of one row and is not called where one of them is NULL; ``vectorised``
-        it takes Arrow arrays and gives one. ``takes`` and ``returns`` are types of CQL; without
-        them the annotations say which. The same values must give the same result whenever it is
-        called. On Spark workers import it, so it has to be in a module that they have
-        (``--py-files``).
+        it takes Arrow arrays and gives one. ``takes`` and ``returns`` are types of CQL, or ``int``
+        and the like; without them the annotations say which. The same values must give the same
+        result whenever it is called. On Spark workers import it, so it has to be in a module that
+        they have (``--py-files``).
 
         The same function again, or one of the same code, changes nothing: a cell of a notebook can
         be run twice. Another one replaces it, unless a view or query calls the old one.

@@ -13,7 +13,8 @@ from windrow.columns.functions.python_functions import (
     register,
     registered_at,
 )
-from windrow.core.errors import BindError, InputError
+from windrow.core.errors import BindError, InputError, ScriptError
+from windrow.cql.parser import parse
 from windrow.engine.function_code import is_same_code
 from windrow.plan.catalog import Catalog, Declaration, FunctionDeclaration
 
@@ -25,8 +26,8 @@ TYPE_OF = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "STRING", datet
 def declare_function(
     name: str,
     function: Callable[..., Any],
-    takes: Sequence[str] | None,
-    returns: str | None,
+    takes: Sequence[str | type] | None,
+    returns: str | type | None,
     vectorised: bool,
     in_process: bool,
     before: Declaration | None = None,
@@ -52,6 +53,8 @@ def declare_function(
         names = [f"a{place + 1}" for place in range(len(takes))]
     if returns is None:
         returns = _annotated(name, function, "return", "returns")
+    takes = [_checked_type(name, kind) for kind in takes]
+    returns = _checked_type(name, returns)
     location = location_of(function)
     if location is None and not in_process:
         raise InputError(
@@ -90,6 +93,26 @@ def _annotated(name: str, function: Callable[..., Any], parameter: str, argument
             + ", ".join(t.__name__ for t in TYPE_OF),
         )  # fmt: skip
     return known
+
+
+def _checked_type(name: str, kind: object) -> str:
+    """A type of CQL, or one of Python in its place; errors would be of a text that nobody wrote."""
+    if isinstance(kind, type) and kind in TYPE_OF:
+        return TYPE_OF[kind]
+    wanted = "a type of CQL, such as 'DOUBLE'"
+    if not isinstance(kind, str):
+        types = ", ".join(t.__name__ for t in TYPE_OF)
+        raise InputError(
+            where=f"function {name}", expected=wanted, found=repr(kind),
+            remedy=f"write it as text, or as one of {types}",
+        )  # fmt: skip
+    try:
+        parse(f"CREATE FUNCTION f (x {kind}) RETURNS {kind} AS 'm:f'")
+    except ScriptError as error:
+        raise InputError(
+            where=f"function {name}", expected=wanted, found=repr(kind), remedy=error.remedy
+        ) from None
+    return kind
 
 
 def load_functions(catalog: Catalog, before: Catalog, script: str) -> None:
