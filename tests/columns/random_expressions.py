@@ -282,6 +282,7 @@ def string_calls(d: int) -> list[st.SearchStrategy[Expression]]:
     place = st.sampled_from([-3, -2, -1, 1, 2, 3]).map(lambda v: Literal(v, I))
     return [
         *(call(f, S, text) for f in ("upper", "lower", "trim", "ltrim", "rtrim")),
+        *(call(f, S, text, fill | text) for f in ("trim", "ltrim", "rtrim")),
         call("reverse", S, st.text("abcxyz", max_size=5).map(lambda v: Literal(v, S))),
         call("substring", S, text, position),
         call("substring", S, text, position, length),

@@ -28,10 +28,16 @@ MICROSECONDS = 6
 NO_ZONE = "write TIMESTAMP: text with an offset is read as UTC"
 OTHER_TYPES = {
     **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATETIME"), NO_ZONE),
+    "TIME": "write STRING, or INT for the seconds since midnight; of a TIMESTAMP EXTRACT(hour FROM "
+    "t) is the hour, and strftime(t, '%H:%M:%S') the text",
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINT8", "UINT16", "INT8", "INT16"), "write INT"),
+    **dict.fromkeys(("UINTEGER", "UINT32", "UINT", "INT64"), "write BIGINT"),
+    "INT32": "write INT", "UNSIGNED": "numbers have signs: write the next larger type",
+    "INTERVAL": "write BIGINT: differences of times are microseconds",
     "MONEY": "write DECIMAL(18, 2)", "UUID": "write STRING", "SERIAL": "write BIGINT",
     **dict.fromkeys(("BLOB", "BYTEA", "BYTES", "BINARY", "VARBINARY"),
                     "there are no bytes; a STRING may hold their hexadecimal digits"),
-    **dict.fromkeys(("HUGEINT", "UBIGINT", "INT128"), "write DECIMAL(38, 0)"),
+    **dict.fromkeys(("HUGEINT", "UBIGINT", "UINT64", "INT128"), "write DECIMAL(38, 0)"),
     "MAP": f"write STRUCT<a BIGINT, ...> if the names are known; else {_JSON}", "JSON": _JSON,
 }  # fmt: skip
 """What to write for types that CQL does not have."""

@@ -28,7 +28,7 @@ from windrow.cql.table_parser import WINDOW, parse_table
 from windrow.cql.token_cursor import TokenCursor
 from windrow.cql.window_parser import parse_duration, parse_window
 
-KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION")
+KEPT_FUNCTION_PARSERS = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "POSITION", "TRIM")
 FREQUENT, WITHIN, OPTION = "windrow_frequent", "windrow_within", "windrow_option"
 """Keys under which SQLGlot's nodes carry the parts that SQL does not have."""
 

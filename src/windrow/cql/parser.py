@@ -30,6 +30,7 @@ def parse(text: str, values: Values | None = None) -> Script:
     parser = CqlParser(dialect=Cql)
     tokens = _tokens(text)
     _check_numbers(tokens, text)
+    _check_operators(tokens, text)
     filled = fill_parameters(tokens, text, values)
     parser.filled = filled
     statements = [_statement(parser, chunk, text) for chunk in _chunks(filled.tokens)]
@@ -137,6 +138,25 @@ def _check_numbers(tokens: list[Token], text: str) -> None:
                 remedy="write its digits in base ten, without a mark between them; before a name "
                 "leave a blank",
             )
+
+
+DOUBLED = {
+    TokenType.SLASH: "write / between integers, which cuts off, or floor(x / y)",
+    TokenType.STAR: "write power(x, y)",
+}
+"""Signs of which two are an operator elsewhere, and what stands in its place."""
+
+
+def _check_operators(tokens: list[Token], text: str) -> None:
+    """ParseError at ``//`` and ``**``, which would be one sign too many somewhere."""
+    for first, second in pairwise(tokens):
+        sign = first.token_type
+        if sign in DOUBLED and second.token_type is sign and second.start == first.end + 1:
+            raise ParseError(
+                span=span_between(text, first.start, second.end), source=text,
+                expected="an operator of CQL", found=f"'{first.text}{second.text}'",
+                remedy=DOUBLED[sign],
+            )  # fmt: skip
 
 
 def _chunks(tokens: list[Token]) -> list[list[Token]]:

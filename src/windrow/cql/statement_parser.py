@@ -63,6 +63,11 @@ def parse_statement(parser: CqlParser) -> Statement:
         statement = _show(parser)
     elif parser.at("DESCRIBE", "DESC") and not parser.at_type(TokenType.IDENTIFIER):
         first = parser.advance()
+        if parser.at("SELECT", "WITH", "VALUES"):
+            parser.fail(
+                "the name of a declaration",
+                remedy="give the query a name: CREATE VIEW v AS SELECT ...; DESCRIBE v",
+            )
         statement = Describe(parser.name("the name of a declaration"), parser.span_from(first))
     elif parser.at("LIST") and parser.following.text.upper() in LISTS:
         parser.fail("SHOW", remedy=f"write SHOW {parser.following.text.upper()}")

@@ -24,6 +24,9 @@ SAME = [
     ("ORDER BY a FETCH FIRST 3 ROWS ONLY", "ORDER BY a LIMIT 3"),
     ("ORDER BY a, k DESC FETCH NEXT ROW ONLY", "ORDER BY a, k DESC LIMIT 1"),
     ("GROUP BY ALL", "GROUP BY 1, 2"),
+    ("WHERE TRIM(BOTH FROM 'x') = TRIM(LEADING 'ab' FROM 'abc')",
+     "WHERE TRIM('x') = LTRIM('abc', 'ab')"),
+    ("WHERE TRIM(TRAILING FROM 'x') = 'a'", "WHERE RTRIM('x') = 'a'"),
     ("GROUP BY ALL HAVING COUNT(*) > 1 ORDER BY k FETCH FIRST 2 ROWS ONLY",
      "GROUP BY 1, 2 HAVING COUNT(*) > 1 ORDER BY k LIMIT 2"),
 ]  # fmt: skip

@@ -82,6 +82,18 @@ def with_constant(
     return kernel
 
 
+def trim(compute: Callable[..., Operand], one: Callable[[str, str], str]) -> Kernel:
+    """A kernel that takes characters, blanks if none are named, from the ends of a text."""
+
+    def kernel(args: Sequence[Operand], call: Call) -> Operand:
+        characters = literal(args[1]) if len(args) > 1 else " "
+        if not characters:
+            return row_by_row(one, args, call.type)
+        return cast_operand(compute(args[0], characters=characters), call.type)
+
+    return kernel
+
+
 def bounds(start: int, length: int | None) -> tuple[int, int | None]:
     """SUBSTRING's 1-based start as Python's; a negative start counts from the end.
 
@@ -273,9 +285,9 @@ KERNELS: dict[str, Kernel] = {
     "length": plain(pc.utf8_length),
     "reverse": plain(pc.utf8_reverse),
     "initcap": plain(pc.utf8_title),
-    "trim": plain(pc.utf8_trim, characters=" "),
-    "ltrim": plain(pc.utf8_ltrim, characters=" "),
-    "rtrim": plain(pc.utf8_rtrim, characters=" "),
+    "trim": trim(pc.utf8_trim, str.strip),
+    "ltrim": trim(pc.utf8_ltrim, str.lstrip),
+    "rtrim": trim(pc.utf8_rtrim, str.rstrip),
     "substring": substring,
     "left": left_part,
     "right": right,

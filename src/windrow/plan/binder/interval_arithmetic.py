@@ -48,6 +48,8 @@ def constant_multiple(function: str, arguments: Sequence[Expression], span: Span
 
 def interval_remedy(function: str, kinds: Sequence[Type]) -> str:
     """What to write for a call that does not take its INTERVAL; empty if there is none."""
+    if function in ("add", "subtract") and any(kind in TIMES for kind in kinds):
+        return "write t + INTERVAL 1 DAY" if any(kind.numeric for kind in kinds) else ""
     if Type.INTERVAL not in kinds:
         return ""
     if function == "multiply" and any(kind.numeric for kind in kinds):

@@ -37,6 +37,16 @@ FUNCTIONS = {
     **dict.fromkeys(("datesub", "date_sub"), "write t - INTERVAL 5 MINUTES"),
     **dict.fromkeys(("json_valid", "is_json"), "write json_extract(x, '$') IS NOT NULL"),
     "timestampdiff": "write date_diff('second', t, u)",
+    "repeat": "write lpad('', n * length(x), x)", "space": "write lpad('', n)",
+    **dict.fromkeys(("to_date", "strptime", "parse_datetime", "parse_timestamp", "str_to_date"),
+                    "write CAST(x AS TIMESTAMP) or CAST(x AS DATE), of text such as "
+                    "'2026-03-01 12:00:00'; regexp_replace makes such text of another"),
+    **dict.fromkeys(("sha1", "sha512", "hash", "crc32"), "write sha256(x) or md5(x)"),
+    **dict.fromkeys(("json_extract_path", "json_extract_path_text", "jsonb_extract_path_text"),
+                    "write json_extract_string(x, '$.a.b'), or x -> 'a' ->> 'b'"),
+    **dict.fromkeys(("regexp_substr", "regexp_match"), "write regexp_extract(x, '...')"),
+    **dict.fromkeys(("char", "chr"), "write the character itself, in quotes"),
+    "grouping": "write a SELECT for each set of columns, with UNION ALL between them",
     "log2": "write ln(x) / ln(2)", "trunc": "write floor(x), of what is negative "
     "ceil(x), of a time date_trunc('hour', t)",
     "percentile_cont": "write QUANTILE(x, 0.5)", **dict.fromkeys(

@@ -170,7 +170,7 @@ def check_sub_windows(word: str, plan: Node, span: Span) -> None:
         f"{word} keeps a summary of each sub-window, and only a window with SLIDE has sub-windows",
         span=span, expected="[RANGE ... SLIDE ...] or [ROWS ... SLIDE ...]",
         found="a window without SLIDE", remedy=f"add SLIDE to the window, or leave out {word}"
-        + (": COUNT(DISTINCT x) is exact" if word == "APPROXIMATE" else ""),
+        + (": COUNT(DISTINCT x), for APPROX_DISTINCT(x), is exact" * (word == "APPROXIMATE")),
     )  # fmt: skip
 
 

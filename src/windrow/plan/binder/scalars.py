@@ -72,7 +72,8 @@ INSTEAD = {
     "LEAD": "a tuple would have to wait for the one after it; write LAG: the later tuple of the "
     "two has both values",
     **dict.fromkeys(("RANK", "DENSE_RANK"), OF_RANKS),
-    "WINDOW": "bound the input with a window in FROM instead",
+    "WINDOW": "bound the input with a window in FROM; for an aggregate of the group beside each "
+    "row write (SELECT SUM(x) FROM s AS t WHERE t.k = s.k)",
     "SIMILARTO": "write regexp_matches(x, '^(...)$')",
     "REGEXPILIKE": "write regexp_matches(x, '...', 'i')",
     "GLOB": "write LIKE, or regexp_matches(x, '...')",
@@ -87,6 +88,7 @@ MISSED = {
 """Functions of other systems, and what does their work."""
 MATCHES = ("RLIKE", "REGEXP")
 """Words for one node of SQLGlot, which does not keep which of them was written."""
+TRIMMED = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 PARTS = {"DAYOFWEEK": "dow", "SECONDS": "second", "MINUTES": "minute", "HOURS": "hour"}
 
 
@@ -323,6 +325,10 @@ class ExpressionBinder:
                 if len(nodes) < FUNCTIONS["substring"].least:
                     raise wrong_number("substring", FUNCTIONS["substring"].takes, 1, span)
                 return self.call("substring", [self.bind(n) for n in nodes], nodes, span)
+            case exp.Trim():
+                name = TRIMMED[node.args.get("position") or "BOTH"]
+                nodes = [n for n in (node.this, node.expression) if n is not None]
+                return self.call(name, [self.bind(n) for n in nodes], nodes, span, name)
             case exp.RegexpLike():  # RLIKE, REGEXP
                 nodes = [node.this, node.expression]
                 args = [self.bind(n) for n in nodes]

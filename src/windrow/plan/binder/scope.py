@@ -52,6 +52,15 @@ def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
     return next(iter(clocks), None)
 
 
+NO_COLUMNS = {
+    **dict.fromkeys(("window_start", "window_end"), "they are columns of TUMBLE(s, ts, 10 MINUTES) "
+                    "in FROM, and functions, as window_end(), of [RANGE ... SLIDE ...]"),
+    **dict.fromkeys(("second", "minute", "hour", "day", "week", "month", "quarter", "year"),
+                    "a unit of time stands in quotes, as in date_trunc('hour', t)"),
+}  # fmt: skip
+"""Names of what is no column where somebody takes it for one."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A remedy that names what was probably meant, or what there is to choose from."""
     names = list(dict.fromkeys(known))
@@ -176,5 +185,6 @@ class Scope:
         ]
         where = f" in {qualifier}" if qualifier else ""
         raise BindError(
-            f"there is no column {name}{where}", span=span, remedy=did_you_mean(name, candidates)
-        )
+            f"there is no column {name}{where}", span=span,
+            remedy=NO_COLUMNS.get(name.lower()) or did_you_mean(name, candidates),
+        )  # fmt: skip
