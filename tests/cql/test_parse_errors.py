@@ -45,6 +45,7 @@ CASES = [
     ("SELECT a FROM s WHERE a !~ 'x'", "!", "write x NOT RLIKE '...'"),
     ("CREATE STREAM u AS SELECT a FROM s", "AS", "write CREATE VIEW u AS SELECT"),
     ("LIST STREAMS", "LIST", "write SHOW STREAMS"),
+    ("SHOW FUNCTIONS LIKE 'j%'", "LIKE", "SHOW FUNCTIONS lists all of them"),
     ("DESCRIBE SELECT a FROM s", "SELECT", "CREATE VIEW v AS SELECT ...; DESCRIBE v"),
     ("SELECT a // 2 FROM s", "//", "write / between integers"),
     ("SELECT a ** 2 FROM s", "**", "write power(x, y)"),

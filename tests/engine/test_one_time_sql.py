@@ -196,3 +196,17 @@ def test_a_listener_may_wait_for_another_thread_that_asks_or_pushes() -> None:
         live.on_change(listen)
         db.push("s", {"ts": [1, 2], "v": [10, 20]})
     assert heard == [([10], 1), ([20, 30], 3)]  # what was pushed meanwhile is heard afterwards
+
+
+def test_what_is_wrong_with_sql_is_said_without_the_part_of_duckdb_that_says_so() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT); CREATE QUERY q AS SELECT ts FROM s;")
+        for sql in (
+            "SELECT * FROM nothing",
+            "SELEC 1",
+            "SELECT x FROM q",
+            "SELECT CAST('a' AS INT)",
+        ):
+            with pytest.raises(InputError) as caught:
+                db.query(sql)
+            assert " Error: " not in str(caught.value)

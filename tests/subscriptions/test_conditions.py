@@ -137,6 +137,7 @@ def test_conditions_on_texts(condition, expected):
     ("kind", "condition", "said"),
     [
         (Type.BIGINT, "[1, 2", "expected BIGINT, found '[1, 2'"),
+        (Type.BIGINT, "between 1 and 2", "written as 5, < 5, [1, 5] and in (1, 5)"),
         (Type.BIGINT, "> five", "expected BIGINT, found 'five'"),
         (Type.DOUBLE, "in (1, x)", "expected DOUBLE, found 'x'"),
         (Type.TIMESTAMP, "[yesterday, )", "expected TIMESTAMP, found 'yesterday'"),

@@ -120,7 +120,10 @@ def _show(parser: CqlParser) -> Show:
             ", ".join(LISTS[:-1]) + f" or {LISTS[-1]}", near=LISTS,
             remedy="what SQL calls tables are STREAMS, RELATIONS and VIEWS here" if tables else "",
         )  # fmt: skip
-    return Show(parser.advance().text.upper(), parser.span_from(first))
+    shown = parser.advance().text.upper()
+    if not parser.at_end and parser.at("LIKE", "FROM", "WHERE"):
+        parser.fail("the end of the statement", remedy=f"SHOW {shown} lists all of them")
+    return Show(shown, parser.span_from(first))
 
 
 def _declaration(parser: CqlParser, first: Token, kind: str) -> Create:

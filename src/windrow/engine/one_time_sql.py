@@ -80,12 +80,13 @@ def answer_sql(
 
 
 def words_of(error: duckdb.Error) -> str:
-    """What DuckDB says, without a list of all functions of a name, and tables of its own.
+    """What DuckDB says, without its part that says so, all functions of a name, and its own tables.
 
-    >>> words_of(duckdb.Error('Table x does not exist!\\nDid you mean "pg_am"?'))
+    >>> words_of(duckdb.Error('Catalog Error: Table x does not exist!\\nDid you mean "pg_am"?'))
     'Table x does not exist!'
     """
-    text = re.sub(r"\n\tCandidate functions:(\n\t[^\n]*)*", "", str(error))
+    text = re.sub(r"^\w[\w ]* Error: ", "", str(error))
+    text = re.sub(r"\n\tCandidate functions:(\n\t[^\n]*)*", "", text)
     return re.sub(r'\nDid you mean "(pg|duckdb|sqlite)_[^\n]*', "", text).strip()
 
 

@@ -17,6 +17,7 @@ floating point number on decimals.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -40,6 +41,9 @@ SPAN = r"^\s*(?P<left>[\[(])(?P<low>[^,\[\]()]*),(?P<high>[^,\[\]()]*)(?P<right>
 COMPARED = r"^\s*(?P<operator><=|>=|<|>|==?)(?P<value>[^<>=].*)$"
 LISTED = r"(?i)^\s*in\s*\((?P<values>.*)\)\s*$"
 EQUAL_TEXT = r"^\s*=(?P<value>.*)$"
+SIGNS = re.compile(r"[\s\[\](){}<>!;]")
+"""What is in a condition of another form, and in no number."""
+FORMS = "; conditions are written as 5, < 5, [1, 5] and in (1, 5)"
 
 
 class Misfits(dict[int, str]):
@@ -141,7 +145,10 @@ def ends(
     for texts, bounds in ((low, lows), (high, highs)):
         for at in np.flatnonzero(bounds.failed):
             found = texts[int(at)].as_py()
-            misfits.setdefault(int(entries[at]), f"expected {kind_text(kind)}, found {found!r}")
+            form = FORMS if SIGNS.search(found) else ""
+            misfits.setdefault(
+                int(entries[at]), f"expected {kind_text(kind)}, found {found!r}{form}"
+            )
     if ordered and lows.at.ndim == 1:
         both = lows.given & highs.given & ~(lows.failed | highs.failed | lows.never | highs.never)
         for at in np.flatnonzero(both & (lows.at > highs.at)):

@@ -24,7 +24,13 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Type
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.core.warnings import WindrowWarning, warn_caller
-from windrow.subscriptions.conditions import Misfits, as_text, spans_of_bounds, spans_of_texts
+from windrow.subscriptions.conditions import (
+    FORMS,
+    Misfits,
+    as_text,
+    spans_of_bounds,
+    spans_of_texts,
+)
 from windrow.subscriptions.predicates import (
     Kind,
     OneOf,
@@ -246,7 +252,8 @@ def _attribute(
     else:
         spans = spans_of_bounds(columns, lower, kind, found)
     for at, reason in found.items():
-        misfits.setdefault(at, f"{reason} in {name}")
+        plain = reason.removesuffix(FORMS)
+        misfits.setdefault(at, f"{plain} in {name}{reason[len(plain) :]}")
     misfits.swapped.update(found.swapped)
     return spans
 
