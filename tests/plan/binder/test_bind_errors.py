@@ -12,6 +12,8 @@ CASES = [
     # names
     ("SELECT kk FROM s", "kk", "there is no column kk; did you mean k?"),
     ("SELECT s.nmae FROM s", "s.nmae", "there is no column nmae in s; did you mean name?"),
+    ("SELECT a * 2 AS y FROM s WHERE y > 3", "y", "a name of the select list: write what it"),
+    ("SELECT upper(nmae) AS nmae FROM s", "nmae", "no column nmae; did you mean name?"),
     ("SELECT q.k FROM s", "q.k", "no table here is called q"),
     ("SELECT q.* FROM s", "q.*", "no table here is called q"),
     ("SELECT k FROM pickd", "pickd", "called pickd; did you mean picked?"),

@@ -101,6 +101,8 @@ class Scope:
     values: int = 0
     context: Context | None = None
     """Where functions of the user's own are looked up."""
+    aliases: tuple[str, ...] = ()
+    """Names of the select list, which are no columns of it."""
 
     @property
     def table_width(self) -> int:
@@ -184,7 +186,9 @@ class Scope:
             if qualifier is None or (f.qualifier or "").lower() == qualifier.lower()
         ]
         where = f" in {qualifier}" if qualifier else ""
-        raise BindError(
-            f"there is no column {name}{where}", span=span,
-            remedy=NO_COLUMNS.get(name.lower()) or did_you_mean(name, candidates),
-        )  # fmt: skip
+        remedy = NO_COLUMNS.get(name.lower()) or did_you_mean(name, candidates)
+        if qualifier is None and name.lower() in map(str.lower, self.aliases):
+            remedy = (
+                "it is a name of the select list: write what it stands for, or SELECT it in FROM"
+            )
+        raise BindError(f"there is no column {name}{where}", span=span, remedy=remedy)

@@ -9,7 +9,7 @@ join counts until the join withdraws it (Definition 3.1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import expressions as exp
@@ -76,6 +76,7 @@ def bind_select(select: Select, context: Context) -> Node:
     select = unnest_items(name_groups(select), context)
     tables = bind_tables(select.tables, context)
     joined = bind_joins(select.tables, tables, context)
+    joined = replace(joined, scope=replace(joined.scope, aliases=tuple(_aliases(select))))
     scope = replace(joined.scope, times=_times(tables, context))
     select, bounds = find_bounds(select, tables, context)
     plan = _filter_tables(select, tables, joined, context)
@@ -129,6 +130,14 @@ def _group(plan: Node, grouping: Grouping, having: Expression | None, select: Se
         if not aggregate.exact and aggregate.span is not None and lists is None:
             check_sub_windows("APPROXIMATE", plan, aggregate.span)
     return GroupBy(plan, keys, aggregates, lists=lists, span=select.span)
+
+
+def _aliases(select: Select) -> Iterator[str]:
+    """Names that the select list gives to something else than a column of that name."""
+    for item in select.items:
+        columns = {column.name.lower() for column in item.expression.find_all(exp.Column)}
+        if item.alias is not None and item.alias.text.lower() not in columns:
+            yield item.alias.text
 
 
 def _times(tables: tuple[BoundTable, ...], context: Context) -> tuple[Column, ...]:
