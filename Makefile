@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check format test test-all demo cluster-demo bench-setup clean
+.PHONY: help setup check check-types check-rest format test test-all demo cluster-demo bench-setup clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,9 +22,14 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/java.sh
 	@touch $@
 
 check: $(READY) ## formatting, lint, types, which room imports which, names, imports of tests
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target check-types check-rest
+
+check-types:
+	$(BIN)/python -m mypy
+
+check-rest:
 	$(BIN)/python -m ruff format --check --quiet .
 	$(BIN)/python -m ruff check --quiet .
-	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python scripts/check_names.py
 	$(BIN)/python scripts/check_imports.py
