@@ -24,10 +24,10 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/java.sh
 check: $(READY) ## formatting, lint, types, which room imports which, names, imports of tests
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target check-types check-rest
 
-check-types:
+check-types: $(READY) ## the part of check that is mypy
 	$(BIN)/python -m mypy
 
-check-rest:
+check-rest: $(READY) ## the part of check that is not
 	$(BIN)/python -m ruff format --check --quiet .
 	$(BIN)/python -m ruff check --quiet .
 	$(BIN)/lint-imports --no-logo --no-cache
