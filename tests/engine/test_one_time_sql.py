@@ -116,6 +116,11 @@ def test_who_misspells_a_table_is_told_which_there_are(db) -> None:
         db.query("SELECT * FROM total")
 
 
+def test_a_name_alone_is_answered_with_the_select_that_it_means(db) -> None:
+    with pytest.raises(InputError, match=r"all of its rows are SELECT \* FROM totals$"):
+        db.query("totals;")
+
+
 def test_a_column_that_is_a_word_of_sql_is_said_to_need_quotes() -> None:
     with windrow.connect() as db:
         db.execute("CREATE STREAM calls (at BIGINT, k STRING) TIMESTAMP BY at;")

@@ -90,7 +90,7 @@ def take_moment(
     tables |= {name: pa.Table.from_batches([held.rows]) for name, held in rows.items()}
     instants = before | {name: held.instant for name, held in rows.items()}
     instants |= {name: source.now for name, source in chosen.items()}
-    return Moment(request.sql, tables, unmade, instants, _known_tables(catalog, handles))
+    return Moment(request.sql, tables, unmade, instants, _remedy(sql, catalog, handles))
 
 
 def _from_synopses(
@@ -123,8 +123,10 @@ def _instants_of(handles: Mapping[str, Handle]) -> dict[str, int | None]:
     return {name: handle.closed_instant() for name, handle in handles.items()}
 
 
-def _known_tables(catalog: Catalog, handles: Mapping[str, Handle]) -> str:
-    """What to tell who asks for a table that is none."""
+def _remedy(sql: str, catalog: Catalog, handles: Mapping[str, Handle]) -> str:
+    """What to tell who asks for a table that is none, or gives the name of one and no SELECT."""
     declared = [*(s.name for s in catalog.streams), *(r.name for r in catalog.relations)]
     names = sorted([*handles, *declared])
+    if (name := sql.strip(" ;\n")) in names:
+        return f"all of its rows are SELECT * FROM {name}"  # noqa: S608 - words for a person
     return f"the tables are {', '.join(names) or 'none yet'}"
