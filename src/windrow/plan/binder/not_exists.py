@@ -28,7 +28,11 @@ from windrow.cql.syntax_tree import Query, Select, StreamOf
 from windrow.plan.binder.asked_query import AskedQuery, asked_query, has_query
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.join_clauses import bind_joins
-from windrow.plan.binder.outer_columns import refuse_outer_columns, refuse_outer_columns_in_from
+from windrow.plan.binder.outer_columns import (
+    refuse_columns_further_out,
+    refuse_outer_columns,
+    refuse_outer_columns_in_from,
+)
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.binder.within import (
@@ -230,7 +234,12 @@ def correlated_tables(
     if predicate is not None:
         plan = Selection(plan, predicate, span=span)
     # Of this sub-query's columns, not the outer one's.
-    plan = select_where_all(plan, joined.scope, list(filter(has_query, parts)), context)
+    asking = [part for part in parts if has_query(part)]
+    try:
+        plan = select_where_all(plan, joined.scope, asking, context)
+    except BindError:
+        refuse_columns_further_out(asking, joined.scope, scope, context, span)
+        raise
     return CorrelatedTables(plan, joined.scope, crossing)
 
 

@@ -6,9 +6,11 @@ behind GROUP BY, LIMIT, a set operation or another FROM is computed once, for al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import expressions as exp
 
-from windrow.core.errors import BindError
+from windrow.core.errors import BindError, Span
 from windrow.cql.positions import span_of
 from windrow.cql.syntax_tree import Query, Select
 from windrow.plan.binder.asked_query import AskedQuery
@@ -51,10 +53,31 @@ def refuse_outer_columns_in_from(asked: AskedQuery, scope: Scope, context: Conte
             )
 
 
-def _outer_column(query: exp.Expr, scope: Scope) -> exp.Column | None:
-    """The first column that is written with a table of the scope that the query has not."""
+def refuse_columns_further_out(
+    conditions: Sequence[exp.Expr], scope: Scope, outer: Scope, context: Context, span: Span
+) -> None:
+    """BindError if a sub-query in the conditions names a table of ``outer``, which is around the
+    query that the conditions are of.
+    """
+    for condition in conditions:
+        column = _outer_column(condition, outer, scope.qualifiers())
+        if column is not None:
+            raise BindError(
+                "a sub-query reads columns of the query right around it, and of none further out",
+                span=span_of(column, context.source, span),
+                found=f"{column.table}.{column.name}",
+                remedy="join its tables into the sub-query around it, as in EXISTS (SELECT * FROM "
+                "b, c WHERE b.k = a.k AND c.k = a.k)",
+            )
+
+
+def _outer_column(query: exp.Expr, scope: Scope, hiding: Sequence[str] = ()) -> exp.Column | None:
+    """The first column that is written with a table of the scope that the query has not.
+
+    Tables of the names in ``hiding`` stand between the two.
+    """
     named = query.find_all(exp.Table, exp.Subquery, exp.Unnest)
-    inside = {table.alias_or_name.lower() for table in named}
+    inside = {table.alias_or_name.lower() for table in named} | {n.lower() for n in hiding}
     outside = {name.lower() for name in scope.qualifiers()} - inside
     columns = query.find_all(exp.Column)
     return next((c for c in columns if c.table.lower() in outside), None)
