@@ -213,6 +213,15 @@ def test_decimals_inside_arrays_and_structs_are_compared_exactly_beyond_38_digit
     assert met == 4 * [{"b": Decimal("1.5"), "c": Decimal("1.5")}]
 
 
+def test_a_whole_decimal_of_more_than_64_bits_is_a_parameter() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, x DECIMAL(38, 0));")
+        [asked] = db.execute("SELECT x - :x AS rest FROM s WHERE x >= :x", {"x": Decimal(10) ** 37})
+        db.push("s", {"ts": [1, 2], "x": [Decimal(10**37 + 1), Decimal(10**37 - 1)]})
+        db.advance(2)
+        assert asked.answer().to_pylist() == [{"rest": 1}]
+
+
 @pytest.mark.parametrize("parameter", [False, True])
 def test_a_constant_beside_a_decimal_has_all_digits_that_are_written(parameter: bool) -> None:
     query = (

@@ -42,7 +42,7 @@ def too_large(found: str, span: Span) -> BindError:
     """A whole number that no type has."""
     return BindError(
         span=span, expected="a number of at most 64 bits", found=found,
-        remedy="write it with a decimal point to make it a DOUBLE",
+        remedy="write it with a point at its end: a DOUBLE, or beside a DECIMAL all of its digits",
     )  # fmt: skip
 
 
