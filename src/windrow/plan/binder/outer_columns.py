@@ -23,6 +23,14 @@ def refuse_outer_columns(asked: AskedQuery, query: Query, scope: Scope, context:
     if isinstance(query, Select) and asked.value is None and not query.having:
         clause = "LIMIT" if query.limit else "GROUP BY"
         remedy = "leave it out: one row is enough"
+    elif isinstance(query, Select) and query.ranking:
+        clause = "QUALIFY"
+        remedy = (
+            "compare by IN what it is partitioned by: (a, b) IN (SELECT x, y FROM ... QUALIFY "
+            "ROW_NUMBER() OVER (PARTITION BY x ORDER BY z) <= 1)"
+        )
+    elif isinstance(query, Select) and any(i.expression.find(exp.Window) for i in query.items):
+        clause, remedy = "LAG", "put it into a view, or a sub-query in FROM, and compare that"
     elif isinstance(query, Select) and query.limit:
         clause, remedy = "LIMIT", "bound the table by a window instead"
     elif isinstance(query, Select):
@@ -51,6 +59,26 @@ def refuse_outer_columns_in_from(asked: AskedQuery, scope: Scope, context: Conte
                 found=f"{column.table}.{column.name}",
                 remedy=f"compare them in WHERE of {asked.words}, outside of FROM",
             )
+
+
+def refuse_outer_columns_of_value(
+    nodes: Sequence[exp.Expr], query: Query, scope: Scope, context: Context, span: Span
+) -> None:
+    """BindError if parts of a scalar sub-query that do not see them name outer columns."""
+    column = next(filter(None, (_outer_column(node, scope) for node in nodes)), None)
+    if column is None:
+        return
+    remedy = f"compute with {column.table}.{column.name} outside of the sub-query"
+    if isinstance(query, Select) and query.limit:
+        remedy = "in place of ORDER BY y LIMIT 1 write SELECT MIN_BY(x, y), or MAX_BY(x, y)"
+    elif isinstance(query, Select) and query.group_by:
+        remedy = "leave GROUP BY out: the value is that of the rows that are equal"
+    raise BindError(
+        "a sub-query that stands for a value reads columns of the query around it only in the "
+        "WHERE of an aggregate, without GROUP BY and LIMIT",
+        span=span_of(column, context.source, span), found=f"{column.table}.{column.name}",
+        remedy=remedy,
+    )  # fmt: skip
 
 
 def refuse_columns_further_out(
