@@ -230,6 +230,22 @@ def test_functions_of_angles_are_those_of_python(name):
     assert not found[len(values)].is_valid
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("12345678901234567.89", "12345678901234567.89"), ("0.1234567890123456789",) * 2,
+        ("1e400", "1E+400"), ("-1e-400", "-1E-400"), ("1.50", "1.5"), ("-0.0", "-0.0"),
+        ("100.0", "100.0"), ("123456789012345678901234567890",) * 2,
+    ],
+)  # fmt: skip
+def test_a_number_in_json_keeps_the_digits_that_a_double_has_not(written: str, shown: str):
+    path = Literal("$.a", S)
+    batch = rows(s=pa.array([f'{{"a": {written}}}', f'{{"a": {{"b": [{written}, "ü"]}}}}']))
+    for function in ("json_extract", "json_extract_string"):
+        expected = [shown, f'{{"b":[{shown},"ü"]}}']
+        assert values(Call(function, (TEXT, path), S), batch) == expected
+
+
 def test_initcap_begins_words_with_capitals():
     texts = pa.array(["o'neil mc DONALD", "élan 2nd", "", None])
     found = evaluate(Call("initcap", (Column(0, "s", S),), S), rows(s=texts))

@@ -211,3 +211,32 @@ def test_decimals_inside_arrays_and_structs_are_compared_exactly_beyond_38_digit
     less, equal, more = (False, True, False), (True, False, False), (False, False, True)
     assert sorted(found) == sorted([more, equal, less, less, more])  # NULL inside is the greatest
     assert met == 4 * [{"b": Decimal("1.5"), "c": Decimal("1.5")}]
+
+
+def test_a_whole_decimal_of_more_than_64_bits_is_a_parameter() -> None:
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts BIGINT, x DECIMAL(38, 0));")
+        [asked] = db.execute("SELECT x - :x AS rest FROM s WHERE x >= :x", {"x": Decimal(10) ** 37})
+        db.push("s", {"ts": [1, 2], "x": [Decimal(10**37 + 1), Decimal(10**37 - 1)]})
+        db.advance(2)
+        assert asked.answer().to_pylist() == [{"rest": 1}]
+
+
+@pytest.mark.parametrize("parameter", [False, True])
+def test_a_constant_beside_a_decimal_has_all_digits_that_are_written(parameter: bool) -> None:
+    query = (
+        "SELECT y = :y AS same, y - :y AS rest, y IN (:y, -1.5) AS one, -y = - :y AS other, "
+        "CAST(:y AS DECIMAL(30, 3)) AS wide, CAST(:y AS DOUBLE) AS near FROM s"
+    )
+    with windrow.connect() as db:
+        db.execute(f"CREATE STREAM s ({COLUMNS});")
+        if parameter:
+            [asked] = db.execute(query, {"y": LONG})
+        else:
+            [asked] = db.execute(query.replace(":y", str(LONG)))
+        db.push("s", {"ts": [1], "x": [None], "y": [LONG]})
+        db.advance(2)
+        (row,) = asked.answer().to_pylist()
+    assert row == {
+        "same": True, "rest": 0, "one": True, "other": True, "wide": LONG, "near": float(LONG),
+    }  # fmt: skip

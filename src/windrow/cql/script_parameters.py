@@ -200,6 +200,8 @@ def _parts(value: Any, name: str) -> Iterator[tuple[TokenType, str]]:
             if value < 0:
                 yield TokenType.DASH, "-"
             text = format(abs(value), "f") if isinstance(value, Decimal) else repr(abs(value))
+            if isinstance(value, Decimal) and "." not in text and abs(value) >= 2**63:
+                text += "."  # no BIGINT
             yield TokenType.NUMBER, text
         case str():
             yield TokenType.STRING, value

@@ -10,7 +10,7 @@ the target in ``type``, IN is ``in(x, literal, ...)``. BETWEEN is already two co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -33,10 +33,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant. 0.0 is not -0.0, which looks different as text."""
+    """A constant. 0.0 is not -0.0, which looks different as text.
+
+    ``digits`` is what a DOUBLE was written as, where that has more digits than a DOUBLE.
+    """
 
     value: Value
     type: Type
+    digits: Decimal | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):

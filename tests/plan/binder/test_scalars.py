@@ -148,3 +148,23 @@ def test_escape_is_shown_as_it_was_written() -> None:
     text = "name LIKE 'a!%' ESCAPE '!'"
     assert value(text) == text
     assert value(f"NOT {text}") == value(text.replace("LIKE", "NOT LIKE")) == f"NOT ({text})"
+
+
+def test_a_null_in_a_cast_keeps_its_type_and_any_other_null_takes_one_that_fits() -> None:
+    assert kind("CASE WHEN a > 1 THEN NULL ELSE CAST(NULL AS DATE) END") is Type.DATE
+    assert kind("coalesce(NULL, CAST(NULL AS BIGINT))") is Type.BIGINT
+    assert kind("substring(CAST(NULL AS STRING), 0, 2)") is Type.STRING
+    assert kind("CAST(NULL AS DATE) + INTERVAL 1 DAY") is Type.TIMESTAMP
+    with pytest.raises(Exception, match=r"found INT and STRING"):
+        value("a + CAST(NULL AS STRING)")
+    assert kind("left(NULL, 2)") is kind("lpad(NULL, NULL)") is Type.STRING
+    assert kind("abs(NULL)") is kind("NULL + NULL") is Type.BIGINT
+    assert kind("date_trunc('day', NULL)") is Type.TIMESTAMP
+    assert kind("EXTRACT(year FROM NULL)") is Type.BIGINT
+    assert kind("CASE WHEN NULL THEN 1 END") is Type.INT
+
+
+def test_try_cast_of_a_constant_that_has_no_such_value_is_not_refused() -> None:
+    assert kind("TRY_CAST('abc' AS DATE)") is Type.DATE
+    with pytest.raises(Exception, match="expected a DATE such as '2024-05-01'; found 'abc'"):
+        value("CAST('abc' AS DATE)")

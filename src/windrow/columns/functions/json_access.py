@@ -1,13 +1,17 @@
 """JSON_EXTRACT and JSON_EXTRACT_STRING: what stands at a path of a JSON text.
 
 Texts are parsed row by row; there is no column type for JSON. What is not there, and what is not
-JSON at all, is NULL: one broken row does not end a query.
+JSON at all, is NULL: one broken row does not end a query. A number has all digits that it is
+written with, also those that a double has not: it may be cast to a DECIMAL.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from decimal import Decimal
+from math import inf, isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -19,16 +23,27 @@ from windrow.plan.json_paths import Step, parse_path
 
 MISSING = object()
 """Told from a null that is there."""
+SURE_DIGITS = 15
+"""A number that is no longer as a text is the shortest that its double is written as."""
 
 
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
 
+def _number(text: str) -> float | Decimal:
+    """A number with a point or an exponent: a decimal if no double is written like it."""
+    nearest = float(text)
+    if len(text) <= SURE_DIGITS and sys.float_info.min < abs(nearest) < inf:
+        return nearest
+    exact = Decimal(text)
+    return nearest if isfinite(nearest) and Decimal(repr(nearest)) == exact else exact
+
+
 def value_at(text: str, steps: tuple[Step, ...]) -> Any:
     """The parsed value at the path, MISSING if there is none."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_float=_number, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return MISSING
     for step in steps:
@@ -42,9 +57,24 @@ def value_at(text: str, steps: tuple[Step, ...]) -> Any:
 
 
 def as_json(value: Any) -> str | None:
-    return (
-        None if value is MISSING else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    if value is MISSING:
+        return None
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except TypeError:  # a decimal somewhere, for which there is no other way to write it as it is
+        return _with_decimals(value)
+
+
+def _with_decimals(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = (
+            f"{json.dumps(key, ensure_ascii=False)}:{_with_decimals(inner)}"
+            for key, inner in value.items()
+        )
+        return f"{{{','.join(fields)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_with_decimals, value))}]"
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
 def as_text(value: Any) -> str | None:

@@ -77,10 +77,7 @@ class Aggregates:
             argument = Call("cast", (argument,), Type.DOUBLE)
         kind = aggregate_type(function, argument.type if argument else None)
         if kind is None:
-            found = argument.type.value if argument else "nothing"
-            raise BindError(
-                f"{function} does not take this type", span=span, expected="a number", found=found
-            )
+            raise _wrong_type(function, argument.type if argument else None, span)
         if function in ("MIN", "MAX"):
             distinct = False  # duplicates make no difference to them
         name = node.name.lower() + (f"_{argument.name}" if isinstance(argument, Column) else "")
@@ -184,3 +181,15 @@ def has_aggregates(expression: Expression) -> bool:
     if isinstance(expression, Column):
         return expression.index < 0
     return isinstance(expression, Call) and any(has_aggregates(a) for a in expression.args)
+
+
+def _wrong_type(function: str, kind: Type | None, span: Span) -> BindError:
+    extreme = function in ("MIN", "MAX")
+    remedy = "take a value out, as in a[1] or s.name" if extreme and kind and kind.is_nested else ""
+    if function == "SUM" and kind is Type.BOOLEAN:
+        remedy = "write COUNT_IF(condition)"
+    return BindError(
+        f"{function} does not take this type", span=span,
+        expected="a number, a text, a condition or a time" if extreme else "a number",
+        found=kind.value if kind else "nothing", remedy=remedy,
+    )  # fmt: skip

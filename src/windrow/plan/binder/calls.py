@@ -6,6 +6,7 @@ The type of a call is what its function gives; constants take the type of the va
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Protocol
 
 from sqlglot import expressions as exp
@@ -17,13 +18,14 @@ from windrow.plan.binder.interval_arithmetic import (
     fit_intervals,
     interval_remedy,
 )
-from windrow.plan.binder.literals import coerce, fit_constants
+from windrow.plan.binder.literals import as_digits, cast_target, coerce, fit_constants
 from windrow.plan.expressions import OPERATORS, Call, Column, Expression, Literal, connect
-from windrow.plan.functions import AGGREGATES, FUNCTIONS, common
+from windrow.plan.functions import AGGREGATES, FUNCTIONS, Function, common
 
 CHOSEN = "windrow_chosen"
 """Where an ARRAY_AGG has the condition of its FILTER: for it a NULL is a value like others."""
 STRING_HINT = "cast what is no string: CAST(... AS STRING)"
+KINDS_OF_NULLS = (Type.STRING, Type.BIGINT, Type.TIMESTAMP, Type.INTERVAL)
 SYMBOLS = {**OPERATORS, "concat": "||", "negate": "-"}
 
 
@@ -52,6 +54,10 @@ def typed_call(
     description = FUNCTIONS[function]
     kinds = [a.type for a in arguments]
     result = description.rule(kinds)
+    if result is None and any(_is_null(a) for a in args):
+        arguments = _with_typed_nulls(description, args) or arguments
+        kinds = [a.type for a in arguments]
+        result = description.rule(kinds)
     if result is None:
         part = function.removeprefix("extract_")
         named = function if part == function else f"extract {part}"
@@ -88,10 +94,27 @@ def _with_element(arguments: list[Expression], spans: list[Span]) -> list[Expres
     return [coerce(arguments[0], Type.array(kind), spans[0]), coerce(beside, kind, spans[1])]
 
 
+def _with_typed_nulls(
+    description: Function, arguments: Sequence[Expression]
+) -> list[Expression] | None:
+    """The arguments of a function that takes several types, its NULLs in the first that fit."""
+    places = [place for place, argument in enumerate(arguments) if _is_null(argument)]
+    for kinds in product(KINDS_OF_NULLS, repeat=len(places)):
+        tried = list(arguments)
+        for place, kind in zip(places, kinds, strict=True):
+            tried[place] = Literal(None, kind)
+        if description.rule([a.type for a in tried]) is not None:
+            return tried
+    return None
+
+
 def null_as(expression: Expression, kind: Type) -> Expression:
-    if isinstance(expression, Literal) and expression.value is None:
-        return Literal(None, kind)
-    return expression
+    return Literal(None, kind) if _is_null(expression) else expression
+
+
+def _is_null(expression: Expression) -> bool:
+    """Whether it is a NULL without a CAST, which takes any type."""
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def castable(source: Type, target: Type) -> bool:
@@ -139,6 +162,25 @@ class Binder(Protocol):
     def call(
         self, function: str, args: Sequence[Expression], nodes: Sequence[exp.Expr], span: Span
     ) -> Expression: ...
+
+
+def bind_cast(binder: Binder, node: exp.Cast, span: Span) -> Expression:
+    """CAST and TRY_CAST; what a constant is in another type is said now, if it is known."""
+    target = cast_target(node.to, span)
+    inner = binder.bind(node.this)
+    function = "try_cast" if isinstance(node, exp.TryCast) else "cast"
+    if target.is_decimal:
+        inner = as_digits(inner)
+    if isinstance(inner, Literal) and inner.value is None:
+        # Stays inside of a CAST: unlike NULL alone it takes no other type from beside it.
+        return Call("cast", (Literal(None, target),), target)
+    if isinstance(inner, Literal) and function == "cast":
+        folded = coerce(inner, target, span)
+        if isinstance(folded, Literal):
+            return folded
+    if not castable(inner.type, target):
+        raise BindError(f"{inner.type.value} cannot be cast to {target.value}", span=span)
+    return inner if inner.type is target else Call(function, (inner,), target)
 
 
 def bind_between(binder: Binder, node: exp.Between, span: Span) -> Expression:

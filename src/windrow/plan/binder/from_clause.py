@@ -9,7 +9,7 @@ from windrow.core.errors import BindError, Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
-from windrow.cql.syntax_tree import Name, Query, Table, Unnested, WindowClause
+from windrow.cql.syntax_tree import Name, Query, Select, Table, Unnested, WindowClause
 from windrow.plan.binder.restrictions import refuse_frozen_results
 from windrow.plan.binder.scope import Context, Scope, clock_of, did_you_mean
 from windrow.plan.binder.unnesting import array_of, bind_unnest, unnest
@@ -60,10 +60,15 @@ class BoundTable:
         return self.plan.schema.with_qualifier(self.name)
 
 
-def bind_tables(tables: Sequence[Table], context: Context) -> tuple[BoundTable, ...]:
-    """All tables of a FROM; BindError if two have the same name."""
+def bind_tables(select: Select, context: Context) -> tuple[BoundTable, ...]:
+    """All tables of a FROM; BindError if there is none, or if two have the same name."""
+    if not select.tables:
+        raise BindError(
+            span=select.span, expected="FROM and a stream, relation or view", found="none",
+            remedy="name the source of the columns, or write VALUES (...) for constants alone",
+        )  # fmt: skip
     bound: list[BoundTable] = []
-    for table in tables:
+    for table in select.tables:
         if isinstance(table.source, Unnested):
             fields = [field for earlier in bound for field in earlier.schema]
             entry = _bind_unnest(table.source, table, fields, context)

@@ -28,7 +28,10 @@ AMOUNTS = re.compile(r"([-+]?\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 def number(text: str, span: Span, *, negative: bool = False) -> Literal:
     """An INT if it fits into 32 bits, a BIGINT if into 64, a DOUBLE if it has a fraction."""
     if not text.isdigit():
-        return Literal(-float(text) if negative else float(text), Type.DOUBLE)
+        written = Decimal(text).copy_negate() if negative else Decimal(text)
+        nearest = float(written)
+        lost = isfinite(nearest) and Decimal(repr(nearest)) != written
+        return Literal(nearest, Type.DOUBLE, written if lost else None)
     value = -int(text) if negative else int(text)
     if not -(2**63) <= value < 2**63:
         raise too_large(str(value), span)
@@ -39,7 +42,7 @@ def too_large(found: str, span: Span) -> BindError:
     """A whole number that no type has."""
     return BindError(
         span=span, expected="a number of at most 64 bits", found=found,
-        remedy="write it with a decimal point to make it a DOUBLE",
+        remedy="write it with a point at its end: a DOUBLE, or beside a DECIMAL all of its digits",
     )  # fmt: skip
 
 
@@ -137,13 +140,13 @@ def coerce(expression: Expression, target: Type, span: Span | None) -> Expressio
     return Call("cast", (expression,), target)
 
 
-def _as_digits(argument: Expression) -> Expression:
+def as_digits(argument: Expression) -> Expression:
     """A constant with a point as the decimal of its digits; all else as it is."""
     if not isinstance(argument, Literal) or argument.type is not Type.DOUBLE:
         return argument
     if not isinstance(argument.value, float) or not isfinite(argument.value):
         return argument
-    value = Decimal(repr(argument.value))
+    value = argument.digits or Decimal(repr(argument.value))
     kind = type_of(value)
     return argument if kind is None else Literal(value, kind)
 
@@ -166,7 +169,7 @@ def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expres
     if not typed:
         return arguments
     if any(t.is_decimal for t in typed):
-        arguments = [_as_digits(a) for a in arguments]
+        arguments = [as_digits(a) for a in arguments]
     lead = (times or typed)[0]
     return [
         coerce(argument, lead, span)

@@ -28,9 +28,14 @@ from windrow.cql.syntax_tree import Query, Select, StreamOf
 from windrow.plan.binder.asked_query import AskedQuery, asked_query, has_query
 from windrow.plan.binder.from_clause import bind_tables, join_tables, refuse_internal
 from windrow.plan.binder.join_clauses import bind_joins
-from windrow.plan.binder.outer_columns import refuse_outer_columns, refuse_outer_columns_in_from
+from windrow.plan.binder.outer_columns import (
+    refuse_columns_further_out,
+    refuse_outer_columns,
+    refuse_outer_columns_in_from,
+)
 from windrow.plan.binder.scalars import ExpressionBinder, operands_of
 from windrow.plan.binder.scope import Context, Scope
+from windrow.plan.binder.unnesting import unnest_items
 from windrow.plan.binder.within import (
     await_end,
     bound_by,
@@ -108,6 +113,8 @@ class Matching:
 def bind_matching(scope: Scope, asked: AskedQuery, context: Context) -> Matching:
     """What is asked of a sub-query about the tuples of the scope."""
     query = _contents(lower(asked.query, context.source))
+    if isinstance(query, Select):
+        query = unnest_items(query, context)
     if asked.value is not None:
         return _bind_in(scope, asked, asked.value, query, context)
     if not isinstance(query, Select) or query.group_by or query.having or query.limit:
@@ -175,10 +182,10 @@ def _bind_alone(asked: AskedQuery, query: Query, scope: Scope, context: Context)
 
 def _names_values(query: Select, count: int) -> bool:
     """Whether the block has so many items, computed from each of its tuples alone."""
-    if query.group_by or query.having or query.limit:
+    if query.group_by or query.having or query.limit or query.ranking:
         return False
     nodes = [item.expression for item in query.items]
-    if len(nodes) != count or any(node.is_star for node in nodes):
+    if len(nodes) != count or any(node.is_star or node.find(exp.Window) for node in nodes):
         return False
     calls = (call for node in nodes for call in node.find_all(exp.Anonymous))
     return not any(call.name.lower() in AGGREGATES for call in calls)
@@ -211,7 +218,7 @@ def correlated_tables(
     scope: Scope, query: Select, context: Context, construct: str, span: Span
 ) -> CorrelatedTables:
     """The sub-query may name columns of the outer query in its conditions."""
-    tables = bind_tables(query.tables, context)
+    tables = bind_tables(query, context)
     refuse_internal(tables, construct, span)
     joined = bind_joins(query.tables, tables, context)
     width = len(scope.schema)
@@ -230,7 +237,12 @@ def correlated_tables(
     if predicate is not None:
         plan = Selection(plan, predicate, span=span)
     # Of this sub-query's columns, not the outer one's.
-    plan = select_where_all(plan, joined.scope, list(filter(has_query, parts)), context)
+    asking = [part for part in parts if has_query(part)]
+    try:
+        plan = select_where_all(plan, joined.scope, asking, context)
+    except BindError:
+        refuse_columns_further_out(asking, joined.scope, scope, context, span)
+        raise
     return CorrelatedTables(plan, joined.scope, crossing)
 
 

@@ -89,6 +89,7 @@ FORMS = {
                     "aggregates leave NULLs out, and LAG does not"),
     "COLLATE": "texts are compared by their characters; write lower(x) to ignore case",
     "SYMMETRIC": "write BETWEEN least(a, b) AND greatest(a, b)",
+    "IN without parentheses": "of an ARRAY write x = ANY(a)",
     "ANY": "write x IN (...)", "ALL": "compare with the greatest or least of them",
     **dict.fromkeys(("JSONBEXTRACT", "JSONBEXTRACTSCALAR"), "write a path after -> or ->>: "
                     "x ->> '$.a.b'"),

@@ -29,6 +29,7 @@ from windrow.plan.binder.asked_query import QUERIES
 from windrow.plan.binder.join_clauses import outer_join
 from windrow.plan.binder.keyed_rows import row_by_key
 from windrow.plan.binder.not_exists import CorrelatedTables, correlated_tables
+from windrow.plan.binder.outer_columns import refuse_outer_columns_of_value
 from windrow.plan.binder.scalars import ExpressionBinder
 from windrow.plan.binder.scope import Context, Scope
 from windrow.plan.expressions import (
@@ -200,13 +201,24 @@ def _extended(scope: Scope, values: Sequence[_Value]) -> Scope:
 def _bind_value(scope: Scope, node: exp.Subquery, context: Context) -> _Value:
     span, query = span_of(node, context.source), lower(node, context.source)
     if isinstance(query, Select) and query.tables and not (query.group_by or query.limit):
-        matched = correlated_tables(scope, query, context, "a scalar sub-query", span)
-        if matched.crossing:
-            return _correlated_value(scope, query, matched, context, span)
+        inner = node.find_all(exp.Subquery)
+        blind: list[exp.Expr] = [n for n in inner if isinstance(n.parent, exp.From | exp.Join)]
+        blind += [item.expression for item in query.items]
+        try:
+            matched = correlated_tables(scope, query, context, "a scalar sub-query", span)
+            if matched.crossing:
+                return _correlated_value(scope, query, matched, context, span)
+        except BindError:
+            refuse_outer_columns_of_value(blind, query, scope, context, span)
+            raise
         keyed = _keyed_value(scope, query, matched, (), (), context, span)
         if keyed is not None:
             return keyed
-    plan = context.bind_query(query, context)
+    try:
+        plan = context.bind_query(query, context)
+    except BindError:
+        refuse_outer_columns_of_value([node], query, scope, context, span)
+        raise
     if len(plan.schema) != 1:
         raise BindError(
             span=span, expected="one column in a scalar sub-query", found=f"{len(plan.schema)}"

@@ -20,19 +20,19 @@ from windrow.plan.binder.aggregates import Aggregates
 from windrow.plan.binder.calls import (
     bind_between,
     bind_case,
+    bind_cast,
     bind_distinct_from,
     bind_escape,
     bind_filter,
     bind_in,
     bind_is,
-    castable,
     null_as,
     typed_call,
     wrong_number,
 )
 from windrow.plan.binder.constant_arguments import check_constants, json_path, refuse_changing
 from windrow.plan.binder.declared_functions import bind_call
-from windrow.plan.binder.literals import cast_target, coerce, interval, number, too_large
+from windrow.plan.binder.literals import interval, number, too_large
 from windrow.plan.binder.nested_values import (
     NAMED,
     STRUCTS,
@@ -135,7 +135,7 @@ class ExpressionBinder:
             case exp.Interval():
                 return self._interval(node, span)
             case exp.Cast():
-                return self._cast(node, span)
+                return bind_cast(self, node, span)
             case exp.Anonymous():
                 return self._function(node, span)
             case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists():
@@ -147,7 +147,7 @@ class ExpressionBinder:
 
     def condition(self, node: exp.Expr) -> Expression:
         """An expression that must be BOOLEAN."""
-        bound = self.bind(node)
+        bound = null_as(self.bind(node), Type.BOOLEAN)
         if bound.type is not Type.BOOLEAN:
             raise BindError(
                 span=self.span(node), expected=f"a condition in {self.clause}",
@@ -258,18 +258,6 @@ class ExpressionBinder:
         nodes = [node.this, node]
         return self.call("multiply", [amount, interval("1", unit, span)], nodes, span)
 
-    def _cast(self, node: exp.Cast, span: Span) -> Expression:
-        target = cast_target(node.to, span)
-        inner = self.bind(node.this)
-        if isinstance(inner, Literal):
-            folded = coerce(inner, target, span)
-            if isinstance(folded, Literal):
-                return folded
-        if not castable(inner.type, target):
-            raise BindError(f"{inner.type.value} cannot be cast to {target.value}", span=span)
-        function = "try_cast" if isinstance(node, exp.TryCast) else "cast"
-        return inner if inner.type is target else Call(function, (inner,), target)
-
     def _predicate_or_form(self, node: exp.Expr, span: Span) -> Expression:
         match node:
             case exp.Not():
@@ -365,7 +353,8 @@ class ExpressionBinder:
             return inner
         if inner.value == -(2**63) and inner.type.integral:
             raise too_large(str(2**63), span)
-        return Literal(-inner.value, inner.type)
+        digits = None if inner.digits is None else inner.digits.copy_negate()
+        return Literal(-inner.value, inner.type, digits)
 
     def _refuse(self, what: str, span: Span) -> NoReturn:
         raise BindError(

@@ -68,13 +68,8 @@ from windrow.plan.nodes.relational import columns_of_row, project
 
 def bind_select(select: Select, context: Context) -> Node:
     """The plan of one block."""
-    if not select.tables:
-        raise BindError(
-            span=select.span, expected="FROM and a stream, relation or view", found="none",
-            remedy="name the source of the columns, or write VALUES (...) for constants alone",
-        )  # fmt: skip
     select = unnest_items(name_groups(select), context)
-    tables = bind_tables(select.tables, context)
+    tables = bind_tables(select, context)
     joined = bind_joins(select.tables, tables, context)
     joined = replace(joined, scope=replace(joined.scope, aliases=tuple(_aliases(select))))
     scope = replace(joined.scope, times=_times(tables, context))
