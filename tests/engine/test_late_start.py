@@ -67,6 +67,24 @@ LATE_ROWS = [
     "SELECT COUNT(*) AS n FROM s [ROWS 3 SLIDE 2] EVERY 4",
     "SELECT ISTREAM(v) FROM s [ROWS 3 SLIDE 2]",
 ]
+HOLD_SESSIONS = """
+    CREATE QUERY of_s AS SELECT k, v FROM s [SESSION 4];
+    CREATE QUERY of_r AS SELECT v, k FROM r [PARTITION BY k SESSION 5];
+    CREATE QUERY each AS SELECT k, v FROM s [PARTITION BY v ROWS 3];
+    CREATE QUERY some AS SELECT v FROM s [RANGE 8] WHERE k = 'a';
+"""
+LATE_SESSIONS = [
+    "SELECT k, v FROM s [SESSION 4]",
+    "SELECT k, COUNT(*) AS n, MAX(v) AS m FROM s [SESSION 2] GROUP BY k",
+    "SELECT k, SUM(v) AS t FROM s [PARTITION BY k SESSION 3] GROUP BY k",
+    "SELECT DISTINCT v FROM r [PARTITION BY k SESSION 5]",
+    "SELECT k FROM r [PARTITION BY k, v SESSION 4]",
+    "SELECT s.k, r.v FROM s [SESSION 3], r [PARTITION BY k SESSION 2] WHERE s.v = r.v",
+    """SELECT k FROM s [PARTITION BY v ROWS 2]
+       WHERE NOT EXISTS (SELECT * FROM r [PARTITION BY k SESSION 3] WHERE s.v = r.v)""",
+    "SELECT v, COUNT(*) AS n FROM s [PARTITION BY v ROWS 1] WHERE k = 'a' GROUP BY v",
+    "SELECT a.v FROM s [SESSION 4] AS a, s [RANGE 5] AS b WHERE a.v = b.v AND b.k = 'a'",
+]
 LATE = [
     "SELECT k, SUM(v) AS t, COUNT(*) AS n FROM s [RANGE 12] GROUP BY k",
     "SELECT k, v FROM s [RANGE 7] WHERE v > 1",
@@ -112,6 +130,7 @@ EITHER = [
     *((HOLD, query) for query in LATE),
     *((HOLD_SLIDES, query) for query in LATE_SLIDES),
     *((HOLD_ROWS, query) for query in LATE_ROWS),
+    *((HOLD_SESSIONS, query) for query in LATE_SESSIONS),
 ]
 
 
@@ -192,6 +211,38 @@ def test_windows_that_slide_are_whole_by_when_they_slide_next(query, whole, stra
         db.advance(to=40)
         [late] = db.execute(f"CREATE QUERY late AS {query};")
         assert late.complete_from <= whole
+
+
+@pytest.mark.parametrize("query", LATE_SESSIONS)
+@pytest.mark.parametrize("strategy", Strategy)
+def test_sessions_that_others_hold_are_complete_at_once(query: str, strategy: Strategy) -> None:
+    with windrow.connect(strategy=strategy.value) as db:
+        db.execute(STREAMS + HOLD_SESSIONS)
+        for name in "sr":
+            push(db, name, [(ts, "ab"[ts % 2], ts % 4) for ts in range(1, 21)])
+        db.advance(to=20)
+        [late] = db.execute(f"CREATE QUERY late AS {query};")
+        assert late.complete_from == late.now == 20
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, v FROM s [SESSION 5]",
+        "SELECT k, v FROM r [SESSION 4]",
+        "SELECT k, v FROM r [PARTITION BY v SESSION 4]",
+        "SELECT k FROM s [PARTITION BY v ROWS 4]",
+        "SELECT k FROM s [PARTITION BY k ROWS 2]",
+    ],
+)
+def test_sessions_and_rows_by_key_of_which_some_may_be_gone_are_never_complete(query: str) -> None:
+    with windrow.connect() as db:
+        db.execute(STREAMS + HOLD_SESSIONS)
+        for name in "sr":
+            push(db, name, [(ts, "ab"[ts % 2], ts % 4) for ts in range(1, 21)])
+        db.advance(to=20)
+        [late] = db.execute(f"CREATE QUERY late AS {query};")
+        assert late.complete_from == FOREVER
 
 
 def test_a_query_that_begins_at_the_next_slide_has_no_answer_before() -> None:
@@ -406,6 +457,23 @@ def test_a_query_over_a_relation_that_is_ahead_is_complete_from_the_instant_of_t
         db.push("s", {"ts": [12, 13, 14], "k": ["a", "a", "b"], "v": [5, 6, 7]})
         db.advance(to=15)
         assert sorted(row["v"] for row in late.answer().to_pylist()) == [5, 6]
+
+
+def test_one_that_is_filled_before_anybody_has_answered_is_complete_at_once():
+    """All rows wait for the relation, and are there: nothing is missing, and EXPLAIN knew it."""
+    question = "SELECT v, owner FROM s [RANGE 3], h WHERE s.k = h.k"
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY holder AS SELECT v, s.k FROM s, h WHERE s.k = h.k;")
+        db.push("h", {"k": ["a"], "owner": ["Ann"]})
+        push(db, "s", [(2, "a", 1), (15, "a", 2)])
+        assert db.explain(question).endswith(
+            "late: filled with s [UNBOUNDED] from holder; complete at once"
+        )
+        [late] = db.execute(f"CREATE QUERY q AS {question}")
+        assert late.complete_from is None
+        assert "late:" not in db.explain("q")
+        db.advance(to=15)
+        assert [row["instant"] for row in late.changes().to_pylist()] == [2, 5, 15]
 
 
 @pytest.mark.parametrize(

@@ -379,6 +379,34 @@ def test_a_view_of_windows_that_are_ahead_of_a_relation_has_its_updates_by_then(
         assert db.query("SELECT * FROM owned").to_pylist() == found.to_pylist()
 
 
+def test_sessions_and_rows_by_key_are_asked_for_as_they_are_held():
+    with windrow.connect() as db:
+        db.execute(f"""{STREAMS}
+            CREATE QUERY all_of_them AS SELECT k, v FROM s [SESSION 3];
+            CREATE QUERY grouped AS SELECT k, COUNT(*) AS n FROM s [PARTITION BY k SESSION 2]
+                GROUP BY k;
+            CREATE QUERY few AS SELECT k, v FROM s [PARTITION BY k ROWS 1];""")
+        db.push("s", {"ts": [1, 5, 6, 8], "k": list("aabb"), "v": [1, 2, 3, 4], "w": [1.5] * 4})
+        db.advance(to=8)
+        for window, expected in {
+            "SESSION 3": [2, 3, 4],
+            "PARTITION BY k ROWS 1": [2, 4],
+        }.items():
+            assert db.query(f"SELECT v FROM s [{window}] ORDER BY v")["v"].to_pylist() == expected
+        [row] = db.query("SELECT COUNT(*) AS n FROM s [partition by k session 2]").to_pylist()
+        assert row == {"n": 1}
+        with pytest.raises(NotHeldError) as refused:
+            db.query("SELECT v FROM s [SESSION 2]")
+        for held in (
+            "s [SESSION 3 SECONDS] with k, v (all_of_them)",
+            "s [PARTITION BY k SESSION 2 SECONDS] with k (grouped)",
+            "s [PARTITION BY k ROWS 1] with k, v (few)",
+        ):
+            assert held in str(refused.value)
+        said = db.explain("SELECT v FROM s [PARTITION BY k ROWS 1]").splitlines()[-1]
+        assert "filled with s [PARTITION BY k ROWS 1] from few" in said
+
+
 def test_a_view_of_a_window_that_nobody_holds_is_not_answered_as_of_its_relation():
     with windrow.connect() as db:
         db.execute(f"{OWNERS} CREATE QUERY holder AS SELECT k, v FROM s [PARTITION BY k ROWS 1];")

@@ -113,3 +113,35 @@ def test_quantiles_of_decimals_have_a_digit_more_and_never_lose_one_before_the_p
     assert (found["m"], found["n"]) == (most, 2)
     rows: list[Decimal | None] = [Decimal("1.10"), Decimal("1.15")]
     assert str(answers(Type.decimal(9, 2), "UNBOUNDED", rows, "0.5")[-1]["m"]) == "1.125000"
+
+
+@given(data=st.data(), kind=st.sampled_from(KINDS), p=st.sampled_from(FRACTIONS))
+def test_queries_that_share_counters_have_the_quantiles_of_the_numbers(
+    data: st.DataObject, kind: Type, p: str
+) -> None:
+    """Also those that are put together from the counters of several predicates."""
+    row = st.tuples(st.sampled_from("abc"), st.one_of(st.none(), decimals(kind)))
+    rows = data.draw(st.lists(row, min_size=1, max_size=8))
+    shown = f"SELECT MEDIAN(x) AS m, QUANTILE(x, {p}) AS q, COUNT(DISTINCT x) AS u"
+    conditions = {"": "abc", "WHERE k = 'a'": "a", "WHERE k = 'b'": "b"}
+    conditions |= {"WHERE k = 'a' OR k = 'b'": "ab"}
+    with windrow.connect() as db:
+        db.execute(f"CREATE STREAM s (ts BIGINT, k STRING, x {kind.value});")
+        queries = db.execute("".join(
+            f"CREATE QUERY q{i} AS {shown} FROM s [RANGE 3 SLIDE 1] {condition};"
+            for i, condition in enumerate(conditions)
+        ))  # fmt: skip
+        assert len({id(query._run) for query in queries}) == 1
+        for instant, (key, value) in enumerate(rows, 1):
+            db.push("s", [{"ts": instant, "k": key, "x": value}])
+            db.advance(to=instant)
+            window = rows[max(0, instant - 3) : instant]
+            for query, keys in zip(queries, conditions.values(), strict=True):
+                live = [v for k, v in window if k in keys and v is not None]
+                expected = {
+                    "m": quantile(live, "0.5", kind),
+                    "q": quantile(live, p, kind),
+                    "u": len(set(live)),
+                }
+                shown_rows = [expected] if any(k in keys for k, _ in window) else []
+                assert query.answer().to_pylist() == shown_rows

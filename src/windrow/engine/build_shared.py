@@ -126,7 +126,7 @@ def _scanned_value(aggregate: SharedAggregate) -> tuple[str, ScannedValue]:
     assert aggregate.argument is not None
     kind, fraction = ARROW[aggregate.argument.type], aggregate.parameter
     if aggregate.reading is Reading.EXACT:
-        return plan.COUNTERS, CounterValue(kind, fraction)
+        return plan.COUNTERS, CounterValue(kind, fraction, ARROW[aggregate.type])
     place = READINGS.index(aggregate.reading)
     if fraction is not None:
         return plan.RANKS, RankValue(kind, fraction, place)

@@ -27,7 +27,7 @@ from windrow.engine.progress import Progress, cut_warning, overflow_warning
 from windrow.engine.runtime import lateness_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Group, Job, arrange, groups_of, job_of_synopses
-from windrow.plan.nodes import Node, StreamScan, walk
+from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
 from windrow.plan.physical.columns_read import columns_read
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy, apply_strategy
@@ -156,14 +156,14 @@ class Embedded:
         arrivals = take_in(queries, joinable, self._complete_alone)
         joining = [(run, job_of_synopses(group)) for run, group in arrivals.grown.items()]
         left = arrivals.left
-        late = {query.name for query in left if self.inputs.missed_before(_streams(query))}
+        late = {query.name for query in left if self.inputs.missed_before(_inputs(query))}
         return joining, arrange(left, archives, catalog, self.strategy, late, self._schedule)
 
     def _complete_alone(self, query: QueryDeclaration) -> int:
         """From which instant on a query would be complete that is made now and runs alone."""
         plan = apply_strategy(query.plan, self.strategy)
-        streams = _streams(query)
-        start = self._late_start(plan, streams, self._held(streams, self.runs))
+        inputs = _inputs(query)
+        start = self._late_start(plan, inputs, self._held(inputs, self.runs))
         return BEGINNING if start is None else max(start.complete_from, start.begins)
 
     def start(self, jobs: Sequence[Job], catalog: Catalog) -> list[EmbeddedRun]:
@@ -222,10 +222,10 @@ class Embedded:
         """What to say of a query that would be made now, and share no synopses; None if it has
         missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
-        streams = [name for name in _streams(query) if self.inputs.knows(name)]
-        if not streams:  # all of them are declared beside the query that EXPLAIN was asked of
+        inputs = [name for name in _inputs(query) if self.inputs.knows(name)]
+        if not inputs:  # all of them are declared beside the query that EXPLAIN was asked of
             return None
-        start = self._late_start(plan, streams, self._held(streams, self.runs))
+        start = self._late_start(plan, inputs, self._held(inputs, self.runs))
         return None if start is None else start.words(query.clock)
 
     def _held(self, streams: Sequence[str], earlier: Sequence[EmbeddedRun]) -> list[Held]:
@@ -409,6 +409,7 @@ class Embedded:
         self.inputs.forget()
 
 
-def _streams(query: QueryDeclaration) -> list[str]:
-    """The lower-case names of the streams that it reads."""
-    return [node.name.lower() for node in walk(query.plan) if isinstance(node, StreamScan)]
+def _inputs(query: QueryDeclaration) -> list[str]:
+    """The lower-case names of the streams and relations that it reads."""
+    leaves = (n for n in walk(query.plan) if isinstance(n, StreamScan | RelationScan))
+    return [leaf.name.lower() for leaf in leaves]

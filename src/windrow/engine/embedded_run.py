@@ -228,7 +228,7 @@ class EmbeddedRun:
     def fill(self, start: LateStart) -> None:
         """Start with what others hold; what they let wait has been offered."""
         self.since = dict(start.since)
-        self.complete_from = max(start.complete_from, start.begins)
+        self.complete_from = start.since_when
         if not start.fills:
             return
         self._begins = start.begins

@@ -16,7 +16,8 @@ selections.
 A window that slides holds tuples by the part of a slide in which they came. Nobody can say which of
 them came up to an instant in between: all windows of a stream are taken as of the same instant if
 one of them slides. A window of rows begins with the rows that another one holds, and goes on
-counting from the number of the first; it gets all that it would have, or none.
+counting from the number of the first; it gets all that it would have, or none. So do open sessions,
+and the last rows of each key, which other such windows hold.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from itertools import count
 
 from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.engine.live_windows import Choice, LiveWindow, derivation_from
-from windrow.plan.describe import window as window_text
 from windrow.plan.nodes import (
     AppendOnly,
     ConstantRows,
@@ -61,7 +61,7 @@ from windrow.plan.nodes.window_specs import (
     WindowSpec,
 )
 from windrow.plan.sharing.shared_synopses import SharedSynopses
-from windrow.plan.window_contents import WindowContents, contents_of, tells_apart
+from windrow.plan.window_contents import WindowContents, contents_of, goes_on_from, tells_apart
 from windrow.streams.monitor import tick_text
 
 OF_CONTENTS = (
@@ -185,6 +185,12 @@ class LateStart:
     begins: int
     since: Mapping[str, int]
 
+    @property
+    def since_when(self) -> int | None:
+        """From which instant on answers are complete; None: from the first one on."""
+        found = max(self.complete_from, self.begins)
+        return None if found == BEGINNING else found
+
     def held_upto(self, stream: str) -> int:
         """Up to where all windows of a stream are filled that are."""
         return min(c.window.now for c in self.fills.values() if c.wanted.stream == stream)
@@ -201,15 +207,16 @@ class LateStart:
     def words(self, clock: Clock) -> str:
         """For EXPLAIN."""
         sources = [
-            f"{c.wanted.source.name} {window_text(c.wanted.spec, clock)} from {c.window.owner}"
+            f"{c.window.clause(clock)} from {c.window.owner}"
             for c in self.fills.values()
             if c.wanted.spec is not None
         ]
         filled = f"filled with {', '.join(sources)}" if sources else "begins empty"
         if self.complete_from == FOREVER:
             return f"late: {filled}; its answers do not have what came before"
-        since = tick_text(max(self.complete_from, self.begins), clock)
-        return f"late: {filled}; complete from instant {since}"
+        since = self.since_when
+        when = "at once" if since is None else f"from instant {tick_text(since, clock)}"
+        return f"late: {filled}; complete {when}"
 
 
 def words_of_running(complete_from: int | None, clock: Clock) -> str | None:
@@ -318,10 +325,11 @@ def _choice(
 
 
 def _serves(window: LiveWindow, wanted: WindowContents) -> bool:
-    """Whether a live window can fill a window: one of rows if it has all of it, one of time if it
-    tells its tuples apart, however far back it reaches."""
+    """Whether a live window can fill a window: one of rows or sessions if it has all of it, one of
+    time if it tells its tuples apart, however far back it reaches."""
     if isinstance(wanted.spec, PARTITIONED):
-        return window.has_all_of(wanted)
+        whole = window.since == BEGINNING and goes_on_from(wanted, window.contents)
+        return whole or window.has_all_of(wanted)
     return window.complete_after is not None and tells_apart(window.contents.spec, wanted.spec)
 
 

@@ -37,7 +37,7 @@ from windrow.engine.pipeline import Pipeline
 from windrow.plan.describe import window as window_text
 from windrow.plan.expressions import Column, Expression, conjunction
 from windrow.plan.nodes import RelationScan, StreamScan, walk
-from windrow.plan.nodes.window_specs import RangeWindow, RowsWindow
+from windrow.plan.nodes.window_specs import PARTITIONED, RangeWindow, RowsWindow
 from windrow.plan.window_contents import (
     Derivation,
     WindowContents,
@@ -104,18 +104,26 @@ class LiveWindow:
         missing = self.since if since is None else since
         return is_held_by(wanted, self.contents, self.now, missing)
 
-    def words(self, clock: Clock) -> str:
-        """For people: the window, its columns and its owner."""
+    def clause(self, clock: Clock) -> str:
+        """For people: the name of the stream or relation, and the window."""
         source, spec = self.contents.source, self.contents.spec
+        if isinstance(spec, PARTITIONED):
+            keys = (key.index for key in self.contents.partition if isinstance(key, Column))
+            spec = replace(spec, partition_by=tuple(keys))
+        text = "" if spec is None else f" {window_text(spec, clock, source.columns)}"
+        return f"{source.name}{text}"
+
+    def words(self, clock: Clock) -> str:
+        """The same with its columns and its owner."""
+        source = self.contents.source
         names = [
             source.columns[c.index].name for c in self.contents.columns if isinstance(c, Column)
         ]
-        text = "" if spec is None else f" {window_text(spec, clock)}"
         some = " of selected rows" if self.contents.conditions else ""
         whole = "" if self.since == BEGINNING else f" since {tick_text(self.since, clock)}"
         oldest = "" if self.whole_at == self.now else " without what leaves at its next slide"
         columns = ", ".join(names) or "no columns"
-        return f"{source.name}{text}{some} with {columns}{whole}{oldest} ({self.owner})"
+        return f"{self.clause(clock)}{some} with {columns}{whole}{oldest} ({self.owner})"
 
 
 def live_windows(owner: str, pipeline: Pipeline, since: Mapping[str, int]) -> Iterator[LiveWindow]:

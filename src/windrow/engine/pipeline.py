@@ -219,7 +219,7 @@ class Pipeline:
         if self._changes is not None:
             above.append((self.plan, (self.plan,)))
         return {
-            f"{number}.{name}": (node if held.numbered else inputs[held.number], held)
+            f"{number}.{name}": (node if held.is_window else inputs[held.number], held)
             for number, (operator, (node, inputs)) in enumerate(
                 zip(self.operators, above, strict=True)
             )

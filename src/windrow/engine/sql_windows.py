@@ -15,7 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-WINDOWS = ("RANGE", "ROWS", "ROW", "PARTITION", "PARTITION BY", "NOW", "UNBOUNDED")
+WINDOWS = ("RANGE", "ROWS", "ROW", "PARTITION", "PARTITION BY", "NOW", "UNBOUNDED", "SESSION")
 """Words that begin a window clause."""
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 

@@ -101,7 +101,7 @@ class LastRows:
         self.buffer.start_at(number)
 
     def held_inputs(self) -> Mapping[str, HeldInput]:
-        return {"last": HeldInput(0, self.buffer, numbered=True)}
+        return {"last": HeldInput(0, self.buffer, is_window=True, numbered=True)}
 
     def size(self) -> int:
         return len(self.buffer)
@@ -161,6 +161,9 @@ class PartitionWindow:
         if buffer.reclaim() is not None:
             self._rebuild()
         return answer
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"last": HeldInput(0, self.buffer, is_window=True)}
 
     def _queue(self, positions: Int64s, rows: pa.RecordBatch) -> Int64s:
         codes = self.interner.codes([rows.column(k) for k in self.keys], rows.num_rows)

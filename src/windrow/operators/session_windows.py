@@ -26,6 +26,7 @@ from windrow.core.patterns import UpdatePattern
 from windrow.core.time import BEGINNING
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
+from windrow.operators.state.held_tuples import HeldInput
 from windrow.operators.state.tuple_index import LINK, TS
 from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
@@ -110,6 +111,9 @@ class OpenSessions:
         living = self.buffer.living()
         ts = np.ascontiguousarray(self.buffer.life.take(living)[:, TS])
         self._queue(living, ts, self.buffer.rows.take(living), BEGINNING)
+
+    def held_inputs(self) -> Mapping[str, HeldInput]:
+        return {"open": HeldInput(0, self.buffer, is_window=True)}
 
     def size(self) -> int:
         return len(self.buffer)

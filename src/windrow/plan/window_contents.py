@@ -32,6 +32,7 @@ from windrow.plan.nodes.window_specs import (
     NowWindow,
     RangeWindow,
     RowsWindow,
+    SessionWindow,
     UnboundedWindow,
     WindowSpec,
 )
@@ -197,8 +198,8 @@ def tells_apart(held: WindowSpec | None, wanted: WindowSpec | None) -> bool:
 def is_held_by(wanted: WindowContents, held: WindowContents, now: int, since: int) -> bool:
     """Whether all tuples of a window at ``now`` are held in another; all after ``since`` came in.
 
-    One of time is part of a longer one that can tell its tuples apart, and one of rows of each key
-    only of itself. For one of rows see ``last_rows``.
+    One of time is part of a longer one that can tell its tuples apart; sessions, and the rows of
+    each key, only of themselves. For one of rows see ``last_rows``.
     """
     if held.spec is None or wanted.spec is None:
         return held.spec is wanted.spec
@@ -206,10 +207,25 @@ def is_held_by(wanted: WindowContents, held: WindowContents, now: int, since: in
     if needed is not None:
         enough = has is not None and max(has[0], since) <= needed[0]
         return enough and tells_apart(held.spec, wanted.spec)
-    if not isinstance(wanted.spec, RowsWindow) or not wanted.partition:
+    if isinstance(wanted.spec, RowsWindow) and not wanted.partition:
         return False
     same = wanted.spec == held.spec and wanted.partition == held.partition
     return since == BEGINNING and same
+
+
+def goes_on_from(wanted: WindowContents, held: WindowContents) -> bool:
+    """Whether sessions, or the rows of each key, go on as they would if they are given what another
+    such window holds: fewer rows of a key, or sessions with a shorter gap, or by more keys.
+
+    What is less than a gap apart for some key is so for all together. The tuples of sessions that
+    have ended by then leave as soon as they are given.
+    """
+    match wanted.spec, held.spec:
+        case RowsWindow(count=fewer), RowsWindow(count=count) if wanted.partition:
+            return wanted.partition == held.partition and fewer <= count
+        case SessionWindow(gap=shorter), SessionWindow(gap=gap):
+            return shorter <= gap and set(held.partition) <= set(wanted.partition)
+    return False
 
 
 def last_rows(spec: RowsWindow, count: int) -> range:

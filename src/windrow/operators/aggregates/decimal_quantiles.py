@@ -16,7 +16,7 @@ the different values.
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,23 +40,30 @@ SHORT = 2**60
 WORTH_FORGETTING = Threshold(1024)
 """Fewer values that are gone than this are not worth new ranks."""
 BYTES = "S16"
+Ordered: TypeAlias = npt.NDArray[Any]
+"""Different decimals in order, each as bytes."""
+
+
+@inline
+def exact_place(size, upper, lower):  # type: ignore[no-untyped-def]
+    """Where the quantile is among so many values: the place below it, and how far it is from there.
+
+    The fraction is ``upper`` / 10**9 + ``lower`` / 10**18.
+    """
+    small = (size - 1) * lower
+    large = (size - 1) * upper + small // HALF_UNIT
+    return large // HALF_UNIT, (large % HALF_UNIT) * HALF_UNIT + small % HALF_UNIT
 
 
 @inline
 def _read_quantile(j, root, upper, lower, links, counts, low, high, rest):  # type: ignore[no-untyped-def]
-    """The keys next to the quantile in a tree, and how far it is from the first (-1: no values).
-
-    The fraction is ``upper`` / 10**9 + ``lower`` / 10**18.
-    """
+    """The keys next to the quantile in a tree, and how far it is from the first (-1: no values)."""
     low[j], high[j], rest[j] = 0, 0, -1
     if root >= 0 and links[root, WEIGHT] > 0:
         size = links[root, WEIGHT]
-        small = (size - 1) * lower
-        large = (size - 1) * upper + small // HALF_UNIT
-        k = large // HALF_UNIT
+        k, rest[j] = exact_place(size, upper, lower)
         low[j] = links[nth(k, root, links, counts), VALUE]
         high[j] = links[nth(min(k + 1, size - 1), root, links, counts), VALUE]
-        rest[j] = (large % HALF_UNIT) * HALF_UNIT + small % HALF_UNIT
 
 
 @kernel(
@@ -86,11 +93,11 @@ class _Ranks:
 
     def __init__(self, trees: Forest) -> None:
         self.trees = trees
-        self.ordered: npt.NDArray[Any] = np.empty(0, BYTES)
+        self.ordered: Ordered = np.empty(0, BYTES)
 
     def keys(self, argument: pa.Array, valid: Bools | None) -> Int64s:
         """The ranks of values, with room made for those that are new; of NULL it is anything."""
-        values = ordered_bytes(argument).view(BYTES)
+        values = in_order(argument)
         different = np.unique(values if valid is None else values[valid])
         places = np.searchsorted(self.ordered, different)
         fresh = np.ones(len(different), np.bool_)
@@ -103,14 +110,6 @@ class _Ranks:
             self.trees.replace_values(moved)
         return np.searchsorted(self.ordered, values)
 
-    def last_places(self, ranks: Int64s) -> npt.NDArray[Any]:
-        """Values in units of their last place."""
-        if not len(self.ordered):
-            return np.zeros(len(ranks), object)
-        words = self.ordered[ranks].view(">i8").reshape(-1, 2).astype(np.int64)
-        words = np.stack([words[:, 1], words[:, 0] ^ np.int64(-(2**63))], axis=1)
-        return last_places(decimal_array(words, None, pa.decimal128(38, 0)))
-
     def forget(self) -> None:
         """Drop the values that are in no tree, once they are the most."""
         if len(self.ordered) > 2 * self.trees.in_use + WORTH_FORGETTING.value:
@@ -121,14 +120,24 @@ class _Ranks:
             self.trees.replace_values(moved)
 
 
+def in_order(argument: pa.Array) -> Ordered:
+    """Decimals as bytes that are in their order."""
+    return ordered_bytes(argument).view(BYTES)
+
+
+def fraction_parts(fraction: float) -> tuple[int, int]:
+    """A fraction as it is written, in units of 10**-9, and what is left in units of 10**-18."""
+    units = Decimal(repr(fraction)).scaleb(18).to_integral_value(ROUND_HALF_EVEN)
+    return divmod(int(units), HALF_UNIT)
+
+
 class DecimalQuantile(Quantile):
     """QUANTILE(x, p) of decimals of one ``kind``, as decimals of type ``result``."""
 
     def __init__(self, fraction: float, kind: pa.DataType, result: pa.DataType) -> None:
         super().__init__(fraction)
-        self.result, self.raised = result, result.scale - kind.scale
-        units = Decimal(repr(fraction)).scaleb(18).to_integral_value(ROUND_HALF_EVEN)
-        self.upper, self.lower = divmod(int(units), HALF_UNIT)
+        self.kind, self.result = kind, result
+        self.upper, self.lower = fraction_parts(fraction)
         self.ranks = _Ranks(self.trees) if is_wide_decimal(kind) else None
 
     def weigh(
@@ -145,25 +154,43 @@ class DecimalQuantile(Quantile):
             events.code, keys, weight, events.last, events.groups, self.upper, self.lower,
             *self.trees.arrays(), low, high, rest,
         )  # fmt: skip
-        answer = self._between(low, high, rest)
+        ordered = None if self.ranks is None else self.ranks.ordered
+        answer = decimals_between(low, high, rest, ordered, self.kind, self.result)
         self.trees.purge()
         if self.ranks is not None:
             self.ranks.forget()
         return answer.slice(0, groups), answer.slice(groups)
 
-    def _between(self, low: Int64s, high: Int64s, rest: Int64s) -> pa.Array:
-        """What lies ``rest`` of the way between two keys; NULL where there is no value."""
-        valid, even = rest >= 0, (rest == UNIT // 2) & (self.raised > 0)
-        limit = SHORT // 10**self.raised
-        plain = even | (rest <= 0)
-        if self.ranks is None and (plain & (abs(low) < limit) & (abs(high) < limit)).all():
-            twice = low + np.where(even, high, low)
-            found = two_words(twice * 10**self.raised // 2)
-            return decimal_array(found, valid, self.result)
-        if self.ranks is None:
-            one, other = low.astype(object), high.astype(object)
-        else:
-            one, other = self.ranks.last_places(low), self.ranks.last_places(high)
-        between = one * UNIT + (other - one) * np.where(valid, rest, 0).astype(object)
-        found = divide_rounded(between * 10**self.raised, UNIT)
-        return from_last_places(found, valid, self.result)
+
+def decimals_between(
+    low: Int64s, high: Int64s, rest: Int64s, ordered: Ordered | None, kind: pa.DataType,
+    result: pa.DataType,
+) -> pa.Array:  # fmt: skip
+    """What lies ``rest`` of the way between two keys; NULL where there is no value.
+
+    Keys are last places of decimals of a ``kind``, or places among those that are ``ordered``.
+    """
+    raised = result.scale - kind.scale
+    valid, even = rest >= 0, (rest == UNIT // 2) & (raised > 0)
+    limit = SHORT // 10**raised
+    plain = even | (rest <= 0)
+    if ordered is None and (plain & (abs(low) < limit) & (abs(high) < limit)).all():
+        twice = low + np.where(even, high, low)
+        found = two_words(twice * 10**raised // 2)
+        return decimal_array(found, valid, result)
+    if ordered is None:
+        one, other = low.astype(object), high.astype(object)
+    else:
+        one, other = _last_places(ordered, low), _last_places(ordered, high)
+    between = one * UNIT + (other - one) * np.where(valid, rest, 0).astype(object)
+    found = divide_rounded(between * 10**raised, UNIT)
+    return from_last_places(found, valid, result)
+
+
+def _last_places(ordered: Ordered, places: Int64s) -> npt.NDArray[Any]:
+    """Values in units of their last place."""
+    if not len(ordered):
+        return np.zeros(len(places), object)
+    words = ordered[places].view(">i8").reshape(-1, 2).astype(np.int64)
+    words = np.stack([words[:, 1], words[:, 0] ^ np.int64(-(2**63))], axis=1)
+    return last_places(decimal_array(words, None, pa.decimal128(38, 0)))

@@ -24,14 +24,16 @@ class HeldInput:
     They count only as long as the buffer is ``whole``. If tuples go at multiples of a ``period``
     only, those that go at the next are dropped already (Golab 2006, Algorithm 4).
 
-    If they are ``numbered``, the operator is a window of rows, and has all rows of its input from
-    some number on: the positions of the buffer. Those that it has not seen yet are there too.
+    The operator may be a window itself (``is_window``), which has what is in it. If its tuples are
+    ``numbered``, it is a window of rows, and has all rows of its input from some number on: the
+    positions of the buffer. Those that it has not seen yet are there too.
     """
 
     number: int
     buffer: StateBuffer
     expressions: tuple[Expression, ...] | None = None
     period: int = 0
+    is_window: bool = False
     numbered: bool = False
 
     def whole_at(self, now: int) -> int:

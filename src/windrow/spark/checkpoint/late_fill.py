@@ -125,7 +125,7 @@ class LateFill:
             begins = self.closed if self.relations else BEGINNING
             times = to_json(self.times)
             return Joined(after, self.closed, begins, times=times, files=files, size=size, rows={})
-        complete = max(start.complete_from, start.begins) if start.fills else start.complete_from
+        complete = start.since_when if start.fills else start.complete_from
         return Joined(
             after,
             self.closed,
