@@ -100,3 +100,19 @@ def test_a_query_that_fails_leaves_the_answers_of_the_others_whole() -> None:
     assert written() == [1, 2, 3]
     assert len(heard) == 1
     assert heard[0].endswith("; the other queries go on")
+
+
+def test_of_queries_that_fail_at_one_row_each_is_named() -> None:
+    Path("in/1.csv").write_text("ts,w\n1,1\n2,x\n3,3\n")
+    catalog = compile_script("""
+        CREATE STREAM s (ts BIGINT, w STRING) FROM 'in' FORMAT csv;
+        CREATE QUERY bad AS SELECT CAST(w AS INT) AS w FROM s INTO 'bad' FORMAT csv;
+        CREATE QUERY worse AS SELECT CAST(w AS BIGINT) AS w FROM s INTO 'worse' FORMAT csv;
+        CREATE QUERY good AS SELECT ts AS w FROM s INTO 'out' FORMAT csv;
+    """).catalog
+    heard: list[str] = []
+    with pytest.raises(DataError, match="query bad") as raised:
+        run(catalog, Embedded(keep=False), once=True, on_progress=ignored, on_failure=heard.append)
+    assert written() == [1, 2, 3]
+    assert [words.split(",")[0] for words in heard] == ["query bad", "query worse"]
+    assert [note.split(",")[0] for note in raised.value.__notes__] == ["query worse"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from windrow.core.errors import NotHeldError
+from windrow.core.errors import DataError, NotHeldError
 from windrow.core.thresholds import lowered_thresholds
 from windrow.core.time import FOREVER
 from windrow.engine.handles import Handle
@@ -336,6 +336,22 @@ def test_a_filled_query_begins_with_its_answer_and_says_from_when_it_is_complete
         assert nobody.complete_from == 14
         [again] = db.execute("SELECT k, v FROM s [RANGE 8]")
         assert again.complete_from == 10
+
+
+def test_a_value_that_fails_on_the_way_into_a_window_is_named_with_its_column_and_query() -> None:
+    with windrow.connect() as db:
+        db.execute("""
+            CREATE STREAM s (ts BIGINT, k STRING, v STRING);
+            CREATE QUERY q AS SELECT k, v FROM s [RANGE 9];
+            CREATE VIEW whole AS SELECT k FROM s WHERE CAST(v AS INT) > 0;
+        """)
+        db.push("s", {"ts": [1, 2], "k": ["a", "a"], "v": ["1", "x"]})
+        db.advance(to=2)
+        with pytest.raises(DataError, match=r"^query late, CAST\(v AS INT\): "):
+            db.execute("CREATE QUERY late AS SELECT k FROM s [RANGE 9] WHERE CAST(v AS INT) > 0")
+        with pytest.raises(DataError, match=r"^CAST\(v AS INT\): "):
+            db.query("SELECT k FROM whole [RANGE 9]")
+        assert db.queries["q"].answer().num_rows == 2
 
 
 def test_what_is_late_by_other_queries_and_by_itself_is_taken_from_who_is_slowest() -> None:

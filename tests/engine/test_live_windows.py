@@ -156,6 +156,18 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
         assert db.query(defined).to_pylist() == [{"n": 2}]  # not the stream, which nobody holds
 
 
+def test_a_field_of_a_struct_is_no_column_of_its_own() -> None:
+    with windrow.connect() as db:
+        db.execute("""
+            CREATE STREAM s (ts BIGINT, k STRING, place STRUCT<x INT>);
+            CREATE QUERY q AS SELECT place FROM s [RANGE 9];
+        """)
+        db.push("s", {"ts": [1, 2], "k": ["a", "b"], "place": [{"x": 3}, {"x": 4}]})
+        db.advance(to=2)
+        for asked in ("place.x FROM s", "s.place.x FROM s", "u.place.x FROM s [RANGE 9] AS u"):
+            assert db.query(f"SELECT {asked} ORDER BY 1").to_pylist() == [{"x": 3}, {"x": 4}]
+
+
 @settings(max_examples=8)
 @given(
     stream=streams,

@@ -82,6 +82,8 @@ def _explain(error: Exception, script: Path | None, *, verbose: bool) -> int:
             err().print(excerpt)
     elif isinstance(error, WindrowError):
         _complain(str(error))
+        for note in () if isinstance(error, ScriptError) else getattr(error, "__notes__", ()):
+            _complain(note)  # another error at the same time; of a script it is the excerpt
     elif isinstance(error, OSError):
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     else:

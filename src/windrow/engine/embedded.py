@@ -307,8 +307,9 @@ class Embedded:
         """Bring all runs to where time has come.
 
         A run that meets a value it cannot compute with stops there, and is complained about when
-        the others have gone on: its error is raised once, and it has no answer any more. What
-        cannot be written, as results or to an archive, is kept and tried again later.
+        the others have gone on: its error is raised once, and it has no answer any more. Of several
+        errors the first is raised, and the others are its notes. What cannot be written, as results
+        or to an archive, is kept and tried again later.
         """
         self._steps += 1
         for name, released in self.inputs.release(self.runs):
@@ -318,7 +319,10 @@ class Embedded:
         failures = [error for run in tuple(self.runs) if (error := self._follow(run)) is not None]
         failures += self._outlets.advance(publish=publish)
         if failures:
-            raise failures[0]
+            first, *others = failures
+            for error in others:
+                first.add_note(str(error))
+            raise first
 
     def tell(self) -> None:
         """Let listeners hear what is new, one thread at a time.

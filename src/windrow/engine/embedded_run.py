@@ -236,7 +236,11 @@ class EmbeddedRun:
         nodes = {point.number: point.node for point in fill_points(self.pipeline.plan) or ()}
         for number, choice in start.fills.items():
             schema = arrow_schema(nodes[number].schema)
-            tuples, last = choice.take_insertions(schema)(), start.held_upto(choice.wanted.stream)
+            last = start.held_upto(choice.wanted.stream)
+            try:
+                tuples = choice.take_insertions(schema)()
+            except DataError as error:
+                raise error.inside(self.name) from None
             if choice.window.has_own_times:
                 tuples = tuples.split(last)[0]
             else:  # all of them have come by then, each in the slide to which it belongs

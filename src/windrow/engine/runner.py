@@ -63,7 +63,8 @@ def _work(
             if not 0 < going < before:  # it is not that of a query which stays behind
                 raise
             failure = failure or error
-            on_failure(f"{error}; the other queries go on")
+            for told in (str(error), *getattr(error, "__notes__", ())):
+                on_failure(f"{told}; the other queries go on")
         for progress in runtime.progress():
             on_progress(progress)
         if pause:

@@ -75,6 +75,8 @@ def columns_in(sql: str) -> frozenset[str] | None:
 
     >>> sorted(columns_in("SELECT SUM(V) AS total, COUNT(*) FROM s JOIN h USING (k)") or ())
     ['k', 'v']
+    >>> sorted(columns_in("SELECT s.k, t.p FROM s") or ())  # t is a column, a STRUCT
+    ['k', 't']
     >>> columns_in("SELECT s.* FROM s") is None
     True
     """
@@ -94,8 +96,16 @@ def columns_in(sql: str) -> frozenset[str] | None:
     joins = list(tree.find_all(exp.Join))
     if any(join.method.upper() == "NATURAL" for join in joins):
         return None
-    found = {column.name.lower() for column in tree.find_all(exp.Column)}
+    sources = {t.alias_or_name.lower() for t in tree.find_all(exp.Table)}
+    qualifiers = sources | {alias.name.lower() for alias in tree.find_all(exp.TableAlias)}
+    found = {_column_of(column, qualifiers) for column in tree.find_all(exp.Column)}
     for join in joins:
         found |= {part.name.lower() for part in join.args.get("using") or ()}
-    sources = {t.alias_or_name.lower() for t in tree.find_all(exp.Table)}
     return None if found & sources else frozenset(found)  # a table may be meant as a row
+
+
+def _column_of(reference: exp.Column, qualifiers: Container[str]) -> str:
+    """The column in ``schema.table.column.field``, of which only a part may be written."""
+    names = [part.name.lower() for part in reference.parts]
+    tables = [place for place, name in enumerate(names[:-1]) if name in qualifiers]
+    return names[tables[0] + 1 if tables else 0]

@@ -13,11 +13,18 @@ selection, and what is held is a part of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.core.time import BEGINNING
-from windrow.plan.expressions import Call, Column, Expression, conjuncts, replace_columns
+from windrow.plan.expressions import (
+    Call,
+    Column,
+    Expression,
+    conjuncts,
+    render,
+    replace_columns,
+)
 from windrow.plan.nodes import (
     NegativeTuples,
     Node,
@@ -131,8 +138,9 @@ def follow_from(
     if isinstance(wanted.spec, PARTITIONED) and held.conditions != wanted.conditions:
         return None  # rows are counted, and sessions end, after the conditions
     left = tuple(sorted(wanted.conditions - held.conditions, key=repr))
-    conditions = [_over(e, known) for e in left]
-    columns = [_over(e, known) for e in wanted.columns]
+    names = [f.name for f in wanted.source.columns]
+    conditions = [_over(e, known, names) for e in left]
+    columns = [_over(e, known, names) for e in wanted.columns]
     if None in conditions or None in columns:
         return None
     return Derivation(
@@ -140,12 +148,16 @@ def follow_from(
     )
 
 
-def _over(expression: Expression, known: Mapping[Expression, int]) -> Expression | None:
-    """An expression over the stream as one over the columns that are known."""
+def _over(
+    expression: Expression, known: Mapping[Expression, int], names: Sequence[str]
+) -> Expression | None:
+    """An expression over the stream as one over the columns that are known; those of the stream
+    have ``names``, which errors say."""
     if expression in known:
-        return Column(known[expression], "", expression.type)
+        named = replace_columns(expression, lambda c: replace(c, name=names[c.index]))
+        return Column(known[expression], render(named), expression.type)
     if isinstance(expression, Call):
-        args = [_over(a, known) for a in expression.args]
+        args = [_over(a, known, names) for a in expression.args]
         found = tuple(a for a in args if a is not None)
         return replace(expression, args=found) if len(found) == len(args) else None
     return None if isinstance(expression, Column) else expression
