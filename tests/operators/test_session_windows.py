@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.columns.delta import Delta
+from windrow.core.time import FOREVER
 from windrow.operators.session_windows import OpenSessions
 
 SCHEMA = pa.schema([("k", pa.int64())])
@@ -36,3 +37,10 @@ def test_keys_that_never_come_again_are_forgotten() -> None:
         most = max(most, len(window.interner))
     assert window.size() == 2_000
     assert most < 20_000  # of 60,000 keys
+
+
+def test_a_session_at_the_end_of_time_does_not_end() -> None:
+    window = OpenSessions(SCHEMA, [0], 10)
+    found = window.process([came([FOREVER - 4, FOREVER - 1], [1, 1])], FOREVER - 1)
+    assert found.sign.tolist() == [1, 1]
+    assert window.size() == 2

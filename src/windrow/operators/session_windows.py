@@ -23,7 +23,7 @@ from windrow.columns.growable import fresh, grow
 from windrow.columns.interner import Crowding, Interner
 from windrow.columns.kernels import grid_out, int64, ints, ints_out, kernel
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import BEGINNING
+from windrow.core.time import BEGINNING, FOREVER
 from windrow.operators.base import Saved, below
 from windrow.operators.state.buffer import StateBuffer
 from windrow.operators.state.held_tuples import HeldInput
@@ -32,24 +32,32 @@ from windrow.plan.physical.state_kinds import Kept, Structure
 from windrow.windows.chains import Queues, put_behind, take_oldest
 
 
+@kernel(int64, int64, int64)
+def _end(last, gap):  # type: ignore[no-untyped-def]
+    """When a session ends if nothing comes; where time ends, at its end."""
+    return last + gap if last <= FOREVER - gap else FOREVER
+
+
 @kernel(int64, ints, ints, ints, int64, int64, int64, *[ints_out] * 3, grid_out, *[ints_out] * 2)
 def _extend(codes, at, ts, gap, now, base, oldest, newest, last, life, out_at, out_time):  # type: ignore[no-untyped-def]
     """Queue each position behind its key's newest; what leaves up to ``now``, and when."""
     count = 0
     for i in range(len(codes)):
         c = codes[i]
-        if last[c] + gap <= ts[i]:
+        end = _end(last[c], gap)
+        if end <= ts[i]:
             while oldest[c] >= base:
                 out_at[count] = take_oldest(c, base, oldest, LINK, life)
-                out_time[count] = last[c] + gap
+                out_time[count] = end
                 count += 1
         put_behind(at[i], c, base, oldest, newest, LINK, life)
         last[c] = ts[i]
     for c in range(len(oldest)):
-        if oldest[c] >= base and last[c] + gap <= now:
+        end = _end(last[c], gap)
+        if oldest[c] >= base and end <= now:
             while oldest[c] >= base:
                 out_at[count] = take_oldest(c, base, oldest, LINK, life)
-                out_time[count] = last[c] + gap
+                out_time[count] = end
                 count += 1
     return count
 

@@ -96,6 +96,26 @@ def test_files_that_no_micro_batch_has_wait_and_so_do_those_of_one_that_has_begu
     assert (busy.standing, busy.reason) == ("behind", "files of flows wait")
 
 
+@pytest.mark.parametrize(
+    ("form", "header", "empty", "others"),
+    [
+        ("csv", True, ["", "ts,k", "ts,k\n", "ts,k\n\n \n"], ["ts,k\n1", "ts,k\n1,a\n"]),
+        ("csv", False, ["", "\n"], ["1", "1,a\n"]),
+        ("json", False, ["", "\n\n"], ["{", '{"ts": 1}\n']),
+        ("parquet", False, [], ["", "PAR1"]),
+    ],
+)
+def test_text_without_a_row_does_not_wait(form, header, empty, others, made):
+    """No micro-batch ever has it, and nobody would call the query late."""
+    source = str(made.root / "flows")
+    made.write(streams={"flows": StreamRecord("timestamp", source, form, header)})
+    for number, text in enumerate([*empty, *others, "ts,k\n" * 5000]):
+        Path(made.source("flows", f"x{number}.{form}")[0]).write_text(text)
+    assert stream(made).files_waiting == len(others) + 1
+    Path(made.source("flows", "packed.csv.gz")[0]).write_bytes(b"")
+    assert stream(made).files_waiting == len(others) + 2
+
+
 def test_a_stream_on_an_integer_clock_has_no_lag_and_one_without_files_nothing_that_waits(made):
     made.write(streams={"flows": StreamRecord("integer"), "hosts": StreamRecord("timestamp")})
     found = stream(made)
@@ -413,7 +433,7 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
         "out",
     )
     seen, said, queries, start = [], [], [], Pipeline._start
-    monkeypatch.setattr(Pipeline, "_start", lambda self: queries.append(start(self)) or queries[0])
+    monkeypatch.setattr(Pipeline, "_start", lambda self: queries.append(start(self)) or queries[-1])
 
     def look(progress):
         metrics.show(progress)
@@ -449,3 +469,9 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
     named = {"triggerExecution", "latestOffset", "walCommit", "commitOffsets", "addBatch"}
     assert any(named <= p["durationMs"].keys() for p in told), "as docs/operations.md says"
     assert {(p["numInputRows"], len(p["stateOperators"])) for p in told} == {(0, 0)}
+
+    with pytest.raises(DataError, match="broken"):  # again, in a pipeline of its own by now
+        run_on_spark(catalog, checkpoint, quarantine=tmp_path / "bad")
+    first, second = checkpoint_status(checkpoint, now).pipelines
+    assert [q.standing for q in (*first.queries, *second.queries)] == ["up to date", "failed"]
+    assert (second.condition, second.queries[0].reason) == ("failed", second.last_error.text)

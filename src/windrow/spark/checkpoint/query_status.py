@@ -124,10 +124,10 @@ def query_status(
 
 
 def _standing(name: str, streams: Sequence[str], around: Surroundings) -> tuple[Standing, str]:
+    why = around.failures.get(name)
+    if why is not None:
+        return Standing.FAILED, why.text
     if name in around.left:
-        why = around.failures.get(name)
-        if why is not None:
-            return Standing.FAILED, why.text
         return Standing.LEFT_BEHIND, "the last run did not have it"
     mine = [around.streams[stream] for stream in streams if stream in around.streams]
     running = [s for s in mine if s.time is not None and not s.over and not s.idle]

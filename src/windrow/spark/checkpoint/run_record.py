@@ -49,11 +49,13 @@ class QueryRecord:
 
 @dataclass(frozen=True)
 class StreamRecord:
-    """A stream or a relation; ``source`` is where its files are, if it has any."""
+    """A stream or a relation; ``source`` is where its files are, if it has any, and ``header``
+    whether the first line of each is not a row."""
 
     clock: str
     source: str | None = None
     format: str = ""
+    header: bool = False
 
 
 @dataclass(frozen=True)

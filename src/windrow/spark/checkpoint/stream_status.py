@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import InputError
+from windrow.core.file_formats import is_compressed
 from windrow.core.time import Clock
 from windrow.plan.nodes.stream_relation import FileSource
 from windrow.spark.checkpoint.run_record import StreamRecord, Traffic
-from windrow.tables.find_files import list_files
+from windrow.tables.find_files import Found, list_files
 
 TIME = re.compile(rb'"(?:top|advance)":(-?\d+)')
 SIZE = re.compile(rb'"size":(\d+)')
@@ -25,6 +26,8 @@ PATH = re.compile(rb'"(?:path|origin)":"((?:[^"\\]|\\.)*)"')
 """A quote in a path is escaped, so none of these is found inside one."""
 MANY = 20_000
 """Files of a stream beyond which those that wait are not counted: that would take long."""
+A_HEADER = 1 << 14
+"""Bytes of a text file beyond which it is not looked at whether it has rows."""
 STALE = 60_000_000
 """Microseconds without a micro-batch after which nothing flows."""
 
@@ -146,8 +149,20 @@ def _waiting(text: bytes, begun: int, record: StreamRecord | None) -> tuple[int 
         files = list_files(FileSource(record.source, record.format))
     except (InputError, OSError):
         return None, None
-    new = [file.changed for file in files if str(file.path) not in known]
+    found = (file for file in files if str(file.path) not in known)
+    new = [file.changed for file in found if not _is_empty(file, record)]
     return begun + len(new), min(new, default=None)
+
+
+def _is_empty(file: Found, record: StreamRecord) -> bool:
+    """Whether it is text without a row by now: no micro-batch has it, and nobody waits for that."""
+    if record.format == "parquet" or is_compressed(file.path) or file.size > A_HEADER:
+        return False
+    try:
+        lines = file.path.read_bytes().split(b"\n")
+    except OSError:
+        return False
+    return not b"".join(lines[1:] if record.header else lines).strip()
 
 
 def _plain(path: bytes) -> str:

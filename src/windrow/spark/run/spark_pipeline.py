@@ -372,11 +372,11 @@ class Pipeline:
             if not failed:
                 return reports
             errors = {n: self._error_of(n, *why) for n, why in failed.items()}
+            self.recorder.note_failures(errors)
             if jobs <= errors.keys():
                 raise next(iter(errors.values()))
             self._stay_behind(errors)
             self.failures |= errors
-            self.recorder.note_failures(errors)
             for error in errors.values():
                 self._tell(f"{error}; the other queries go on")
 

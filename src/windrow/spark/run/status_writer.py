@@ -104,7 +104,7 @@ class RunRecorder:
             )
 
     def note_failures(self, failures: Mapping[int, BaseException]) -> None:
-        """Say why jobs stay behind while the others go on."""
+        """Say why jobs do not go on, though others may."""
         with suppress(Exception):
             found = {self._names[n]: self._mishap(error) for n, error in failures.items()}
             last = next(reversed(found.values()), self.record.error)
@@ -209,4 +209,6 @@ def _source(stream: StreamDeclaration) -> StreamRecord:
     source = stream.source
     if source is None:
         return StreamRecord(stream.clock.value)
-    return StreamRecord(stream.clock.value, str(Path(source.path).absolute()), source.format)
+    header = source.format == "csv" and source.csv.header
+    place = str(Path(source.path).absolute())
+    return StreamRecord(stream.clock.value, place, source.format, header)
