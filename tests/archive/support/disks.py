@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,6 +78,13 @@ class FaultyDisk(Disk):
             self._folders.pop(path, None)
         else:
             self._unsynced.discard(path.stat().st_ino)
+
+    def sync_all(self, files: Sequence[str], folders: Sequence[str] = ()) -> None:
+        """One after the other, so that operations have their order: each may be the last one."""
+        for name in files:
+            self.sync(name)
+        for folder in folders:
+            self.sync_names(folder)
 
     def link(self, name: str, new: str) -> None:
         self._operation(f"link {new}")

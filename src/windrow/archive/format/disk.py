@@ -19,7 +19,7 @@ import fcntl
 import mmap
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,6 +148,18 @@ class Disk:
     def sync_names(self, folder: str) -> None:
         """Make durable which names there are in a folder."""
         self._sync(self.path(folder), os.O_RDONLY | os.O_DIRECTORY)
+
+    def sync_all(self, files: Sequence[str], folders: Sequence[str] = ()) -> None:
+        """Both of these, for several at once: a journal that is asked by all together is written
+        once, and not once for each.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - readers start without
+
+        with ThreadPoolExecutor(len(files) + len(folders), "windrow-sync") as hands:
+            asked = [hands.submit(self.sync, name) for name in files]
+            asked += [hands.submit(self.sync_names, folder) for folder in folders]
+        for answer in asked:
+            answer.result()
 
     def link(self, name: str, new: str) -> None:
         """Give a file a second name; ``FileExistsError`` if that name is taken."""

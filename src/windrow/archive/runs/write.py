@@ -128,7 +128,6 @@ def write_run(
 
     found: list[Sums] = []
     entries = disk.write(ref.entries_file, with_sums(fill, found) if disk.summed else fill)
-    disk.sync(ref.entries_file)
 
     def fill_directory(sink: Sink) -> None:
         if listing is None:
@@ -139,19 +138,19 @@ def write_run(
     directory = disk.write(
         ref.directory_file, with_sums(fill_directory, found) if disk.summed else fill_directory
     )
-    disk.sync(ref.directory_file)
     sums = None
     if disk.summed and max(entries.size, directory.size) > small():
         sums = _write_sums(disk, ref.sums_file, *found)
     expiries = (min(tally.expiries), max(tally.expiries)) if tally.expiries else None
     days = tuple(sorted(tally.days.items()))
-    return RunRef(name, kind, days, expiries, entries, directory, sums)
+    written = RunRef(name, kind, days, expiries, entries, directory, sums)
+    disk.sync_all([file for file, _ in written.files])
+    return written
 
 
 def _write_sums(disk: Disk, name: str, entries: Sums, directory: Sums) -> SumsRef:
     content = SumsFile.of(entries, directory)
     written = disk.write(name, lambda sink: sink.write(content.data))
-    disk.sync(name)
     return SumsRef(written, content.top)
 
 

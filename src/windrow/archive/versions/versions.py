@@ -234,10 +234,9 @@ class Versions:
         """
         disk, target = self.disk, version_file(manifest.version)
         hidden, text = _hidden(manifest), manifest.to_json()
-        disk.sync_names(RUNS)
         try:
             disk.write(hidden, lambda sink: sink.write(text))
-            disk.sync(hidden)
+            disk.sync_all([hidden], [RUNS])
         except StorageError:
             with contextlib.suppress(StorageError):  # or the next attempt would find it there
                 disk.delete(hidden)

@@ -138,7 +138,7 @@ class Writer:
                     found=f"{copied.size} bytes with a wrong checksum",
                     remedy="run `verify`, and restore the file from a copy of the archive",
                 )
-            self._disk.sync(new)
+        self._disk.sync_all([new for new, _ in made.files])
         return made
 
     def _name(self) -> str:
