@@ -52,6 +52,17 @@ def test_a_question_leaves_no_query_behind_and_a_created_one_stays() -> None:
     assert "│    10 │" in shown
 
 
+def test_a_question_about_an_answer_is_one_time_sql() -> None:
+    total = STREAM + "CREATE QUERY total AS SELECT SUM(x) AS x FROM s;\n"
+    code, shown, said = piped(total + "SELECT x * 2 AS twice FROM total;\nSHOW QUERIES;\n")
+    assert (code, said) == (0, "")
+    assert "│    10 │" in shown
+    assert "│ total │" in shown
+    code, _, said = piped(total + "CREATE QUERY twice AS SELECT x * 2 AS twice FROM total;\n")
+    assert code == 2
+    assert "total is a query, which cannot be read; declare total with CREATE VIEW" in said
+
+
 def test_the_first_error_of_a_pipe_ends_it_and_has_its_line() -> None:
     code, shown, said = piped(STREAM + "\nSELECT y FROM s [NOW];\nSHOW STREAMS;\n")
     assert code == 2

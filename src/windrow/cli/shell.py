@@ -20,7 +20,7 @@ from windrow.cli.error_messages import errors_in_words, read_script
 from windrow.cli.explain import print_listings
 from windrow.cli.options import Overwrite, Verbose
 from windrow.cli.shell_prompt import read_from_terminal
-from windrow.core.errors import InputError, ScriptError, WindrowError
+from windrow.core.errors import AnswerReadError, InputError, ScriptError, WindrowError
 from windrow.core.warnings import WindrowWarning
 
 if TYPE_CHECKING:
@@ -173,10 +173,18 @@ class Session:
                 print_warning(warning.message)
 
     def _execute(self, text: str) -> None:
-        """A bare SELECT is a question: it is answered, and dropped."""
+        """A bare SELECT is a question: it is answered, and dropped. One that reads what a query
+        answers is one-time SQL.
+        """
         connection = self._connection
         before = set(connection.queries)
-        done = connection.execute(text)
+        try:
+            done = connection.execute(text)
+        except AnswerReadError:
+            if not text.lstrip().upper().startswith(("SELECT", "WITH")):
+                raise
+            self._sql(text.strip().rstrip(";"))
+            return
         try:
             connection.advance_to_last_row()
             print_listings(done.listings)

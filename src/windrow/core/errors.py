@@ -107,6 +107,10 @@ class BindError(ScriptError):
     """The text is CQL, but a name, a type or a window in it is wrong."""
 
 
+class AnswerReadError(BindError):
+    """A query reads what another one answers; one-time SQL can."""
+
+
 class NotExecutableError(ScriptError):
     """The construct parses and has a plan, but this version cannot run it."""
 

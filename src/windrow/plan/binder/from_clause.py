@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from windrow.core.errors import BindError, Span
+from windrow.core.errors import AnswerReadError, BindError, Span
 from windrow.core.patterns import UpdatePattern
 from windrow.core.schema import Field, Schema
 from windrow.core.time import Clock
@@ -155,9 +155,10 @@ def named_plan(name: Name, context: Context) -> Node:
         case ViewDeclaration():
             return declaration.plan
         case QueryDeclaration():
-            raise BindError(
+            raise AnswerReadError(
                 f"{name.text} is a query, which cannot be read", span=name.span,
-                remedy=f"declare {name.text} with CREATE VIEW to read it here",
+                remedy=f"declare {name.text} with CREATE VIEW to read it here, or ask for its "
+                "answer by one-time SQL",
             )  # fmt: skip
     readable = (StreamDeclaration, RelationDeclaration, ViewDeclaration)
     known = [d.name for d in context.catalog.declarations.values() if isinstance(d, readable)]
