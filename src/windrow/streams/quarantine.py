@@ -97,7 +97,8 @@ class Page:
 
     def discard(self) -> None:
         if self._out is not None:
-            self._out.close()
+            with suppress(OSError):  # a full disk has no place for what is still to be written
+                self._out.close()
             self._draft.unlink(missing_ok=True)
 
 
