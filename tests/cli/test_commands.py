@@ -55,6 +55,16 @@ def run_embedded(script="calls.cql", *more):
     return windrow("run", script, "--runner", "embedded", "--once", *more)
 
 
+def test_a_function_that_is_not_there_is_an_error_before_anything_runs(here):
+    function = "CREATE FUNCTION f (x INT) RETURNS INT AS 'nomodule:f';"
+    other = "CREATE QUERY other AS SELECT f(seconds) AS f FROM calls INTO 'out/other';"
+    (here / "calls.cql").write_text(f"{SCRIPT}{function}{other}")
+    refused = run_embedded()
+    assert refused.exit_code == 2
+    assert "calls.cql: line 8, column 42: expected a module nomodule that can be" in refused.stderr
+    assert not (here / "out").exists()
+
+
 def test_version_is_the_packages():
     assert windrow("--version").output == f"windrow {version('windrow')}\n"
 

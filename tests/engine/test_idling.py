@@ -88,6 +88,23 @@ def test_rows_of_a_stream_that_wakes_up_are_late_where_time_went_past_them(tmp_p
     )
 
 
+def test_a_row_that_is_late_for_one_query_is_counted_there_only(tmp_path: Path) -> None:
+    clock = Clock()
+    db = connected(clock, quarantine=tmp_path)
+    push(db, "b", (10, 1))
+    push(db, "a", (10, 1))
+    clock.seconds = 40
+    push(db, "a", (30, 2))
+    push(db, "b", (29, 7), (30, 2), (40, 0), (1, 9))
+    counts = {p.query: (p.rows_in, p.quarantined, p.late) for p in db._runtime.progress()}
+    assert counts == {"joined": (5, 2, 2), "alone": (4, 1, 1)}
+    assert db.count_late("b") == 2
+    assert sorted(page.name for page in tmp_path.rglob("*.jsonl")) == [
+        "closed-00001.jsonl",
+        "push-00001.jsonl",
+    ]
+
+
 def test_if_all_are_silent_time_stays() -> None:
     clock = Clock()
     db = connected(clock, a="IDLE AFTER 20 SECONDS")

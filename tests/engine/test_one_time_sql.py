@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from threading import Event, Thread
 
 import pyarrow as pa
@@ -109,6 +110,12 @@ def test_files_of_a_relation_that_no_query_reads_are_read(tmp_path) -> None:
 def test_sql_reaches_the_tables_of_the_connection_and_nothing_else(db, sql: str) -> None:
     with pytest.raises(InputError):
         db.query(sql)
+
+
+def test_what_is_no_text_is_no_sql(db) -> None:
+    for wrong in (None, Path("question.sql")):
+        with pytest.raises(InputError, match=r"SQL: expected one SELECT; found .*read the text"):
+            db.query(wrong)
 
 
 def test_who_misspells_a_table_is_told_which_there_are(db) -> None:

@@ -59,6 +59,28 @@ def test_changes_are_asked_for_by_instant_and_by_micro_batch(db) -> None:
     assert found.changes(after=2).to_pylist()[0]["page"] == "d"
 
 
+def test_an_instant_of_another_clock_is_no_beginning(db) -> None:
+    db.execute(
+        "CREATE STREAM ticks (at BIGINT) TIMESTAMP BY at;"
+        "CREATE QUERY ticked AS SELECT at FROM ticks INTO 'out/ticked';"
+    )
+    db.push("ticks", {"at": [5, 9]})
+    db.advance(to=9)
+    found = windrow.results("out/ticked")
+    assert found.changes(since=6)["at"].to_pylist() == [9]
+    with pytest.raises(InputError, match=r"since: expected an integer, as the time .* is one"):
+        found.changes(since="2026-03-01")
+    for query, since, form in (
+        ("ticked", "2026-03-01", "a whole number; found 2026-03-01"),
+        ("seen", "5", "such as '2026-03-01 12:00'; found 5"),
+    ):
+        said = CliRunner().invoke(app, ["results", f"out/{query}", "--since", since])
+        assert said.exit_code == 2
+        assert f"--since: expected an instant as the results have it, {form}" in said.stderr
+    said = CliRunner().invoke(app, ["results", "out/ticked", "--since", "6", "--format", "json"])
+    assert [json.loads(line)["at"] for line in said.stdout.splitlines()] == [9]
+
+
 def test_whatever_takes_arrow_takes_results(db) -> None:
     found = windrow.results("out/seen")
     rows = found.changes()

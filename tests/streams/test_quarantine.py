@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from windrow.core.errors import InputError
+from windrow.core.errors import InputError, QuarantineError
 from windrow.streams import quarantine as pages
-from windrow.streams.quarantine import Quarantine
+from windrow.streams.quarantine import Page, Quarantine
 from windrow.tables.parsed_rows import Rejected
 
 ROWS = [Rejected(3, "bad", "a,é"), Rejected(9, "late", "two\nlines")]
@@ -62,6 +62,18 @@ def test_a_page_that_is_not_finished_leaves_what_was_there(tmp_path):
         break_off(quarantine, file)
     assert len(records(quarantine.path_of("s", file))) == 1
     assert [p.suffix for p in tmp_path.rglob("*") if p.is_file()] == [".jsonl"]
+
+
+def test_a_page_for_which_the_disk_has_no_space_is_discarded_without_another_error(tmp_path):
+    draft = tmp_path / "draft"
+    draft.touch()
+    with Path("/dev/full").open("wb") as full:
+        page = Page("s", "a.csv", _out=full, _draft=draft)
+        page.add(ROWS)
+        with pytest.raises(QuarantineError, match="found No space left on device; name another"):
+            page.publish(tmp_path / "page")
+        page.discard()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pushed_rows_are_numbered_and_names_stay_inside_the_directory(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -79,10 +80,7 @@ def results(
         if answer:
             tables: Iterable[pa.Table] = [found.answer()]
         else:
-            start = (
-                int(since) if since and found.clock is Clock.INTEGER and _whole(since) else since
-            )
-            batches = found.batches(start, after)
+            batches = found.batches(_start(since, found.clock), after)
             tables = (pa.Table.from_batches([batch]) for batch in batches)
         schema = tables[0].schema if isinstance(tables, list) else found.schema
         rows = _give(tables, schema, format_, into)
@@ -94,8 +92,16 @@ def results(
             )
 
 
-def _whole(text: str) -> bool:
-    return text.removeprefix("-").isdigit()
+def _start(since: str | None, clock: Clock) -> datetime | int | None:
+    if since is None:
+        return None
+    try:
+        return int(since) if clock is Clock.INTEGER else datetime.fromisoformat(since)
+    except ValueError:
+        form = "a whole number" if clock is Clock.INTEGER else "such as '2026-03-01 12:00'"
+        raise InputError(
+            where="--since", expected=f"an instant as the results have it, {form}", found=since
+        ) from None
 
 
 def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: Path | None) -> int:

@@ -10,7 +10,7 @@ import typer
 
 from windrow.cli.answers import print_reasons, print_report, warn_of_unused
 from windrow.cli.console import err, out
-from windrow.cli.error_messages import INTERRUPTED, errors_in_words
+from windrow.cli.error_messages import INTERRUPTED, errors_in_words, read_script
 from windrow.cli.execution import Outcome, RunnerName, Settings, execute
 from windrow.cli.explain import compiled_from, print_listings, print_plans
 from windrow.cli.options import (
@@ -24,6 +24,7 @@ from windrow.cli.options import (
     place_of,
 )
 from windrow.core.paths import is_object_url
+from windrow.plan.catalog import Catalog
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.program import Compiled
 from windrow.plan.sharing.group_schedule import ScheduleOptions
@@ -123,6 +124,10 @@ def run(
             ScheduleOptions.of(schedule, max_delay, "windrow run"),
         )  # fmt: skip
         compiled = compiled_from(script, strategy, lambda made: observe_streams(made, settings))
+        if runner is RunnerName.EMBEDDED:  # workers of Spark's may have others than this process
+            from windrow.engine.function_declarations import load_functions  # noqa: PLC0415
+
+            load_functions(compiled.catalog, Catalog(), read_script(script))
         print_listings(compiled.listings)
         print_plans(compiled, compiled.explains, strategy)
         if compiled.queries or compiled.catalog.archives:

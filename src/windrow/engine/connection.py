@@ -158,7 +158,7 @@ class Connection:
 
         The name of a query alone stands for its plan.
         """
-        if _checked_script(cql).lower() in map(str.lower, self.queries):
+        if _checked_text(cql).lower() in map(str.lower, self.queries):
             quoted = cql.replace('"', '""')
             cql = f'EXPLAIN "{quoted}"'
         compiled = self._compile(cql, parameters)
@@ -166,7 +166,7 @@ class Connection:
 
     def _compile(self, cql: str, values: Values | None = None) -> Compiled:
         """The script with its plans chosen by what has been observed of the streams so far."""
-        cql = _checked_script(cql).removeprefix(
+        cql = _checked_text(cql).removeprefix(
             "\ufeff"
         )  # what some editors put before the text of a file
         strategy = self._runtime.strategy
@@ -239,6 +239,7 @@ class Connection:
         """
         from windrow.engine.sql_moment import take_moment  # noqa: PLC0415 - DuckDB
 
+        sql = _checked_text(sql, "SQL", "one SELECT")
         with self._lock:
             moment = take_moment(sql, self.catalog, self.queries, self._runs, self._runtime)
         return moment.answer(parameters)
@@ -361,13 +362,15 @@ class Connection:
         )
 
 
-def _checked_script(cql: object) -> str:
-    if isinstance(cql, str):
-        return cql
+def _checked_text(
+    text: object, where: str = "execute", expected: str = "the text of a script"
+) -> str:
+    if isinstance(text, str):
+        return text
     raise InputError(
-        where="execute",
-        expected="the text of a script",
-        found=type(cql).__name__,
+        where=where,
+        expected=expected,
+        found=type(text).__name__,
         remedy="of a file, read the text: Path(name).read_text()",
     )
 

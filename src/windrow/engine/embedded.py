@@ -381,11 +381,11 @@ class Embedded:
     def _progress(self, run: EmbeddedRun) -> Progress:
         monitors = [self.inputs.monitors[name] for name in run.streams]
         feeds = [self.inputs.feeds[name] for name in run.streams if name in self.inputs.feeds]
-        late = sum(monitor.late for monitor in monitors)
+        late = run.late + sum(monitor.late - monitor.overtaken for monitor in monitors)
         idle = [m.declaration.name for m in monitors if m.idle]
         return Progress(
             run.name,
-            sum(monitor.accepted for monitor in monitors),
+            sum(monitor.accepted for monitor in monitors) - run.late,
             run.rows_out(),
             run.now,
             run.clock,

@@ -157,7 +157,7 @@ class Inputs:
             aside += monitor.refused
             monitor.refused = []
         aside += accepted.rejections(parsed, monitor.declaration)
-        self.put_aside(monitor.declaration.name, aside)
+        self._put_aside(monitor.declaration.name, aside, "push")
 
     def relation_rows(self, name: str) -> HeldRelation:
         """What a relation holds, its files being read by now."""
@@ -166,10 +166,10 @@ class Inputs:
         top = BEGINNING if monitor.top is None else monitor.top
         return HeldRelation(monitor.closed_rows(), monitor.closed_instant, top, monitor.rows_at)
 
-    def put_aside(self, name: str, rows: Sequence[Rejected]) -> None:
-        """Keep rows that were pushed and cannot be used."""
+    def _put_aside(self, name: str, rows: Sequence[Rejected], page: str) -> None:
+        """Keep rows that cannot be used, and of which no file is known."""
         if rows and self.quarantine is not None:
-            self.quarantine.push(name, rows)
+            self.quarantine.push(name, rows, page)
         self.refused.add(name, None, rows)
 
     def quarantined_rows(self, name: str) -> pa.Table:
@@ -362,8 +362,10 @@ class Inputs:
         """
         for name, released in releases(self.monitors, queries):
             late = overtaken(name, self.monitors[name], released, queries)
-            self.monitors[name].late += len(late)
-            self.put_aside(self.monitors[name].declaration.name, late)
+            monitor = self.monitors[name]
+            monitor.late += len(late)
+            monitor.overtaken += len(late)
+            self._put_aside(monitor.declaration.name, late, "closed")
             yield name, released
 
     def time(self, names: Iterable[str]) -> int:

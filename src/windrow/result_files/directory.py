@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 
@@ -84,6 +85,12 @@ class Results:
         that micro-batch. What is committed when the first is asked for is all that comes.
         """
         known = self._identity()
+        if known.clock is Clock.INTEGER and not isinstance(since, int | np.integer | None):
+            raise InputError(
+                where="since",
+                expected="an integer, as the time of these results is one",
+                found=repr(since),
+            )
         ticks = None if since is None else instant(since, where="since")
         reading = Reading(self.path, known.format, known.schema)
         for table in reading.tables(after, since=ticks):

@@ -121,6 +121,8 @@ class InputMonitor:
         self.over = self.idle = False
         self.released = BEGINNING
         self.accepted = self.late = self.rejected = self.cut = 0
+        self.overtaken = 0
+        """How many of those that are ``late`` were accepted, and are so for a query only."""
         self._advanced = BEGINNING
         self._waiting = WaitingRows(self.schema)
 

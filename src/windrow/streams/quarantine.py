@@ -97,7 +97,8 @@ class Page:
 
     def discard(self) -> None:
         if self._out is not None:
-            self._out.close()
+            with suppress(OSError):  # a full disk has no place for what is still to be written
+                self._out.close()
             self._draft.unlink(missing_ok=True)
 
 
@@ -160,14 +161,19 @@ class Quarantine:
         with self.page(stream, file, start) as page:
             return page.add(rejected)
 
-    def push(self, stream: str, rejected: Iterable[Rejected]) -> int:
-        """Refused rows of pushed data, in a file of their own; returns how many."""
+    def push(self, stream: str, rejected: Iterable[Rejected], kind: str = "push") -> int:
+        """Refused rows of which no file is known, in a file of their own; returns how many.
+
+        Its name is ``kind`` and a number: ``push`` if they were pushed, ``closed`` if a query had
+        closed their instant.
+        """
         rows = list(rejected)
         if not rows:
             return 0
         folder = self.directory / _safe(stream)
-        taken = [int(p.stem.removeprefix("push-")) for p in folder.glob("push-?????.jsonl")]
-        name = f"push-{max(taken, default=0) + 1:05d}"
+        pages = folder.glob(f"{kind}-?????.jsonl")
+        taken = [int(page.stem.removeprefix(f"{kind}-")) for page in pages]
+        name = f"{kind}-{max(taken, default=0) + 1:05d}"
         with self._open_page(stream, name, folder / f"{name}.jsonl") as page:
             return page.add(rows)
 

@@ -122,6 +122,13 @@ def test_a_stream_on_an_integer_clock_has_no_lag_and_one_without_files_nothing_t
     assert (found.lag_seconds, found.files_waiting) == (None, 0)
 
 
+def test_a_file_of_a_relation_counts_once_and_not_what_was_accepted_of_it_too(made):
+    before = stream(made).files
+    made.log("flows", Entry("c/00000000.parquet", size=7, origin="in.csv", batch=2))
+    made.log("flows", Entry("c/00000001.parquet", size=7, origin="in.csv", batch=2))
+    assert stream(made).files == before + 1
+
+
 def test_a_path_may_look_like_an_entry(made):
     (odd,) = made.source("flows", 'a"top":99999999999999999999,"b\\c\u00fc.csv')
     made.log("flows", Entry(odd, size=1, top=NOON - 79 * SECOND, batch=2))

@@ -340,6 +340,22 @@ def test_a_second_execute_joins_a_running_group_and_drop_leaves_what_others_read
 
 
 @pytest.mark.spark
+def test_the_name_of_a_late_query_that_could_not_start_may_be_taken_again(spark, tmp_path):
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        db.execute("""
+            CREATE STREAM s (ts BIGINT, k STRING);
+            CREATE QUERY held AS SELECT k FROM s [RANGE 9];
+        """)
+        db.push("s", {"ts": [1, 2], "k": ["7", "x"]})
+        db.advance(to=2)
+        with pytest.raises(WindrowError, match=r"CAST\(k AS INT\): expected a value .*; found 'x'"):
+            db.execute("SELECT CAST(k AS INT) AS v FROM s [RANGE 5]")
+        [late] = db.execute("SELECT TRY_CAST(k AS INT) AS v FROM s [RANGE 5]")
+        assert late.name == "query1"
+        assert sorted(map(str, late.answer().to_pydict()["v"])) == ["7", "None"]
+
+
+@pytest.mark.spark
 def test_a_pipeline_that_has_ended_with_an_error_is_not_joined(spark):
     with windrow.connect(spark=spark) as db:
         db.execute("""

@@ -22,7 +22,7 @@ from windrow.tables.find_files import Found, list_files
 
 TIME = re.compile(rb'"(?:top|advance)":(-?\d+)')
 SIZE = re.compile(rb'"size":(\d+)')
-PATH = re.compile(rb'"(?:path|origin)":"((?:[^"\\]|\\.)*)"')
+PATH = re.compile(rb'"(path|origin)":"((?:[^"\\]|\\.)*)"')
 """A quote in a path is escaped, so none of these is found inside one."""
 MANY = 20_000
 """Files of a stream beyond which those that wait are not counted: that would take long."""
@@ -61,7 +61,8 @@ def stream_status(
     except FileNotFoundError:
         text = b""
     done, begun = _split(text, last)
-    paths = {_plain(path) for path in PATH.findall(done)}
+    files = map(dict, map(PATH.findall, done.splitlines()))
+    paths = {found.get(b"origin") or found.get(b"path") for found in files}
     clock = None if record is None else record.clock
     time = max(map(int, TIME.findall(done)), default=None)
     waiting, oldest = _waiting(text, len(begun), record)
@@ -71,7 +72,7 @@ def stream_status(
         clock=clock,
         time=time,
         lag_seconds=lag_seconds(time, clock, now),
-        files=len(paths),
+        files=len(paths - {None}),
         size=sum(map(int, SIZE.findall(done))),
         files_per_second=None if traffic is None else rate(traffic.files.get(name), traffic, now),
         bytes_per_second=None if traffic is None else rate(traffic.size.get(name), traffic, now),
@@ -144,7 +145,7 @@ def _waiting(text: bytes, begun: int, record: StreamRecord | None) -> tuple[int 
         return begun, None
     if text.count(b"\n") > MANY:
         return None, None
-    known = {_plain(path) for path in PATH.findall(text)}
+    known = {_plain(path) for _, path in PATH.findall(text)}
     try:
         files = list_files(FileSource(record.source, record.format))
     except (InputError, OSError):

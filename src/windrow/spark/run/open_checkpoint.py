@@ -18,7 +18,12 @@ from pathlib import Path
 from windrow.core.paths import local_path
 from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.result_files.directory_lock import Lock, lock_directory
-from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.checkpoint.pipeline_directory import (
+    PipelineHome,
+    pipeline_directories,
+    read_pipeline,
+)
+from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.working_copy import WorkingCopy
 
 
@@ -58,16 +63,27 @@ class OpenCheckpoint:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Whatever fails within gives back what was locked within."""
-        before = [*self._locks]
+        """Whatever fails within gives back what was locked within.
+
+        New queries that came into no pipeline have read nothing; their names may be taken again.
+        """
+        before, queries = [*self._locks], self._queries()
         try:
             yield
         except BaseException:
+            pipelines = map(read_pipeline, pipeline_directories(self.directory))
+            placed = {name for pipeline in pipelines for name in pipeline.members}
+            for name in self._queries() - queries - placed:
+                shutil.rmtree(self.directory / name, ignore_errors=True)
             for lock in self._locks:
                 if lock not in before:
                     lock.release()
             self._locks = before
             raise
+
+    def _queries(self) -> set[str]:
+        """The queries that have a directory."""
+        return {path.parent.name for path in self.directory.glob(f"*/{IDENTITY}")}
 
     def push(self) -> None:
         """Put what is noted of all jobs and pipelines into the object store, if it is in one."""
