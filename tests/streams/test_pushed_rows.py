@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -35,6 +36,8 @@ KINDS = {
     "Arrow table": pa.table(DATA),
     "Arrow batch": pa.RecordBatch.from_pydict(DATA),
     "pandas frame": pd.DataFrame(DATA),
+    "dict of pandas columns": dict(pd.DataFrame(DATA).items()),
+    "dict of pandas arrays": {**DATA, "k": pd.array(DATA["k"], "Int32")},
     "polars frame": pl.DataFrame(DATA),
     "chunked table": pa.concat_tables([pa.table(DATA).slice(0, 1), pa.table(DATA).slice(1)]),
     "dictionary column": pa.table({**DATA, "name": pa.array(DATA["name"]).dictionary_encode()}),
@@ -47,6 +50,21 @@ def test_every_kind_of_data_gives_the_same_rows(kind):
     assert parsed.rows.to_pylist() == EXPECTED
     assert parsed.rows.schema.types == [pa.int64(), pa.int32(), pa.float64(), pa.string()]
     assert not parsed.rejected
+
+
+@pytest.mark.parametrize("frame", [True, False])
+def test_whoever_pushed_may_write_to_the_data_later(frame):
+    columns = {"ts": np.array([1, 2]), "v": np.array([0.5, 1.5]), "at": np.array([3, 4], "M8[us]")}
+    columns["k"] = np.array([5, 6], np.int32)
+    data = {**columns, "name": ["a", "b"]}
+    fields = (*SCHEMA, Field("at", Type.TIMESTAMP))
+    stream = StreamDeclaration("s", Schema(fields), 0, Clock.INTEGER)
+    pushed = pd.DataFrame(data, copy=False) if frame else data
+    rows = parse_pushed(pushed, stream).rows
+    before = rows.to_pylist()
+    for values in columns.values():
+        values[:] = values[::-1].copy()
+    assert rows.to_pylist() == before
 
 
 NESTED = StreamDeclaration(
