@@ -103,6 +103,13 @@ def test_texts_of_polars_are_read_as_numbers_and_times_or_refused_one_by_one(kin
     assert [r.row for r in parse_pushed(at, MOMENTS).rejected] == [2]
 
 
+def test_a_blank_category_is_no_number_as_a_blank_text_is_none():
+    numbers = pd.DataFrame({"ts": [1, 2], "k": ["7", ""], "v": [0.5, 1.5], "name": ["a", "b"]})
+    for data in (numbers, numbers.astype({"k": "category"})):
+        parsed = parse_pushed(data, STREAM)
+        assert (parsed.rows["k"].to_pylist(), parsed.rejected) == ([7, None], ())
+
+
 def test_two_columns_of_one_name_are_refused_in_words():
     twice = pd.DataFrame([[1, 2, 3]], columns=["ts", "k", "k"])
     with pytest.raises(InputError, match="several columns named k"):
