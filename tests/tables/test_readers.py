@@ -23,8 +23,8 @@ from windrow.plan.nodes import FileSource
 from windrow.plan.program import compile_script
 from windrow.streams.max_timestamp import greatest_timestamp
 from windrow.streams.monitor import InputMonitor
+from windrow.tables import chunks, jsonlines
 from windrow.tables import csv as csv_reader
-from windrow.tables import jsonlines
 from windrow.tables.csv import READ_BY_ARROW
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Rejected
@@ -378,6 +378,17 @@ def test_a_long_header_is_an_error_and_blank_lines_before_it_are_not(tmp_path, m
     monkeypatch.setattr(csv_reader, "BLOCK", 64)
     with pytest.raises(InputError, match="a header of at most 64 bytes"):
         read(written(tmp_path, b"ts,k,v,name" + b"," * 200), "csv")
+
+
+@pytest.mark.parametrize("block", [1 << 17, 1])
+def test_a_byte_order_mark_inside_a_file_is_text_wherever_a_chunk_begins(
+    block, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(chunks.FIRST_BLOCK, "value", block)
+    monkeypatch.setattr(chunks.ROWS, "value", 1)
+    content = b"name,ts,k,v\na,1,,\n" + b"\xef\xbb\xbfb,2,,\n" * 2
+    rows, refused, _ = read(written(tmp_path, content), "csv")
+    assert ([row[3] for row in rows], refused) == (["a", "\ufeffb", "\ufeffb"], [])
 
 
 @pytest.mark.parametrize("column", ["name", "NAME"])
