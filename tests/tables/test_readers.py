@@ -141,10 +141,20 @@ BROKEN_JSON = {
     "a fraction": (json_line(k=1.5), "column k: expected INT, found 1.5", 1),
     "a number for text": (json_line(name=5), "column name: expected STRING, found 5", 1),
     "a huge integer": (json_line(ts=2**64), "column ts: expected BIGINT, found 18446744", None),
+    "a number beyond all decimals": (
+        b'{"ts": 1, "name": 1e99999999999999999999}', "found Infinity", 1,
+    ),
     "no timestamp": (json_line(ts=None), "every row needs its timestamp", None),
     "bytes that are not UTF-8": (b'{"ts": 1, "name": "\xff"}', "column name: expected", 1),
     "half a character": (b'{"ts": 1, "name": "\\ud800"}', "column name: expected STRING", 1),
-}
+}  # fmt: skip
+
+
+def test_a_number_beyond_all_decimals_that_nobody_wants_refuses_no_row(tmp_path):
+    line = b'{"ts": 2, "other": 1e99999999999999999999, "name": ["a", 1e400]}'
+    rows, refused, _ = read(written(tmp_path, json_line() + b"\n" + line, "a.json"), "json")
+    assert [row[3] for row in rows] == ["a", '["a",1E+400]']
+    assert not refused
 
 
 @pytest.mark.parametrize("case", BROKEN_JSON)
