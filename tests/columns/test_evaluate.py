@@ -246,6 +246,18 @@ def test_a_number_in_json_keeps_the_digits_that_a_double_has_not(written: str, s
         assert values(Call(function, (TEXT, path), S), batch) == expected
 
 
+@pytest.mark.parametrize("exponent", ["1e99999999999999999999", "-1.5e-99999999999999999999"])
+def test_a_json_text_with_a_number_beyond_all_decimals_is_null(exponent: str):
+    batch = rows(s=pa.array([f'{{"a": {exponent}}}', '{"a": 1.5}']))
+    assert values(Call("json_extract", (TEXT, Literal("$.a", S)), S), batch) == [None, "1.5"]
+
+
+def test_a_long_number_in_too_many_brackets_is_null():
+    deep = "[" * 600 + "0.1234567890123456789" + "]" * 600
+    batch = rows(s=pa.array([f'{{"a": {deep}}}', '{"a": [1.5]}']))
+    assert values(Call("json_extract", (TEXT, Literal("$.a", S)), S), batch) == [None, "[1.5]"]
+
+
 def test_initcap_begins_words_with_capitals():
     texts = pa.array(["o'neil mc DONALD", "élan 2nd", "", None])
     found = evaluate(Call("initcap", (Column(0, "s", S),), S), rows(s=texts))

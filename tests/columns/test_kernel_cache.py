@@ -87,7 +87,7 @@ if sys.argv[1] == "without":
     tempfile.tempdir = "/nonexistent"
 else:
     warnings.simplefilter("error")
-from windrow.columns.stored_columns import gather_bytes
+from windrow.columns.copied_texts import gather_bytes
 data, starts, lengths = np.frombuffer(b"abcd", np.uint8), np.array([1]), np.array([2])
 print(gather_bytes(data, starts, lengths, None, pa.string()).to_pylist())
 """
@@ -130,7 +130,7 @@ def test_an_account_without_a_home_keeps_code_in_a_directory_of_its_own(account)
     assert (found.returncode, found.stdout) == (0, "['bc']\n"), found.stderr
 
     def kept() -> dict[str, int]:
-        files = root.glob("tmp/windrow-kernels-*/*/stored_columns._copy_texts*.nbc")
+        files = root.glob("tmp/windrow-kernels-*/*/copied_texts._copy_texts*.nbc")
         return {file.name: file.stat().st_mtime_ns for file in files}
 
     written = kept()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -35,6 +36,8 @@ KINDS = {
     "Arrow table": pa.table(DATA),
     "Arrow batch": pa.RecordBatch.from_pydict(DATA),
     "pandas frame": pd.DataFrame(DATA),
+    "dict of pandas columns": dict(pd.DataFrame(DATA).items()),
+    "dict of pandas arrays": {**DATA, "k": pd.array(DATA["k"], "Int32")},
     "polars frame": pl.DataFrame(DATA),
     "chunked table": pa.concat_tables([pa.table(DATA).slice(0, 1), pa.table(DATA).slice(1)]),
     "dictionary column": pa.table({**DATA, "name": pa.array(DATA["name"]).dictionary_encode()}),
@@ -47,6 +50,21 @@ def test_every_kind_of_data_gives_the_same_rows(kind):
     assert parsed.rows.to_pylist() == EXPECTED
     assert parsed.rows.schema.types == [pa.int64(), pa.int32(), pa.float64(), pa.string()]
     assert not parsed.rejected
+
+
+@pytest.mark.parametrize("frame", [True, False])
+def test_whoever_pushed_may_write_to_the_data_later(frame):
+    columns = {"ts": np.array([1, 2]), "v": np.array([0.5, 1.5]), "at": np.array([3, 4], "M8[us]")}
+    columns["k"] = np.array([5, 6], np.int32)
+    data = {**columns, "name": ["a", "b"]}
+    fields = (*SCHEMA, Field("at", Type.TIMESTAMP))
+    stream = StreamDeclaration("s", Schema(fields), 0, Clock.INTEGER)
+    pushed = pd.DataFrame(data, copy=False) if frame else data
+    rows = parse_pushed(pushed, stream).rows
+    before = rows.to_pylist()
+    for values in columns.values():
+        values[:] = values[::-1].copy()
+    assert rows.to_pylist() == before
 
 
 NESTED = StreamDeclaration(
@@ -83,6 +101,13 @@ def test_texts_of_polars_are_read_as_numbers_and_times_or_refused_one_by_one(kin
     assert [r.reason for r in parsed.rejected] == ["column k: expected INT, found 'x'"]
     at = pl.DataFrame({"at": ["2026-03-01 09:00:00", "soon"], "day": ["2026-03-01", None]})
     assert [r.row for r in parse_pushed(at, MOMENTS).rejected] == [2]
+
+
+def test_a_blank_category_is_no_number_as_a_blank_text_is_none():
+    numbers = pd.DataFrame({"ts": [1, 2], "k": ["7", ""], "v": [0.5, 1.5], "name": ["a", "b"]})
+    for data in (numbers, numbers.astype({"k": "category"})):
+        parsed = parse_pushed(data, STREAM)
+        assert (parsed.rows["k"].to_pylist(), parsed.rejected) == ([7, None], ())
 
 
 def test_two_columns_of_one_name_are_refused_in_words():

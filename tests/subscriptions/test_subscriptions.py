@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -171,6 +172,26 @@ def test_what_is_dropped_is_given_back_and_what_lives_stays(monkeypatch):
     ours.settle(6)
     assert len(ours) == 40  # two entries of each of the last twenty
     assert len(ours._store.owner) < 150
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pd.DataFrame([["a", 1, 2]], columns=["id", "x", "x"]),
+        {"id": ["a"], "x": [1], "X": [2]},
+        [{"id": "a", "x": 1}, {"id": "b", "X": 2}],
+    ],
+)
+def test_two_columns_of_one_attribute_are_refused_however_they_are_given(given):
+    with pytest.raises(InputError, match="columns of different names; found x twice"):
+        Subscriptions({"x": pa.int64()}).add(given)
+
+
+def test_numpy_objects_are_conditions_as_those_of_a_list():
+    index = Subscriptions({"x": pa.int64()})
+    index.add({"id": np.array(["a", "b"], object), "x": np.array(["> 5", 3], object)})
+    rows = pa.record_batch({"x": [3, 6]})
+    assert index.match(rows)["subscription"].to_pylist() == ["b", "a"]
 
 
 def test_an_id_cannot_be_dropped_twice():

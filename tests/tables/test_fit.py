@@ -43,6 +43,7 @@ def fit(values, kind):
          ["01:02:03.500000", "10:00:00"], [1, 2]),
         (["1", " ", None, "x", b"\xff".decode("latin-1")], pa.int16(), ["1"], [3, 4]),
         ([b"1", b" ", None, b"\xff"], pa.int16(), ["1"], [3]),
+        (pa.array(["1", " ", None, "x"]).dictionary_encode(), pa.int16(), ["1"], [3]),
         ([None, " "], pa.decimal128(5, 2), [], []),
     ],
 )  # fmt: skip

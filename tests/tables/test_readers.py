@@ -23,8 +23,8 @@ from windrow.plan.nodes import FileSource
 from windrow.plan.program import compile_script
 from windrow.streams.max_timestamp import greatest_timestamp
 from windrow.streams.monitor import InputMonitor
+from windrow.tables import chunks, jsonlines
 from windrow.tables import csv as csv_reader
-from windrow.tables import jsonlines
 from windrow.tables.csv import READ_BY_ARROW
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Rejected
@@ -141,10 +141,20 @@ BROKEN_JSON = {
     "a fraction": (json_line(k=1.5), "column k: expected INT, found 1.5", 1),
     "a number for text": (json_line(name=5), "column name: expected STRING, found 5", 1),
     "a huge integer": (json_line(ts=2**64), "column ts: expected BIGINT, found 18446744", None),
+    "a number beyond all decimals": (
+        b'{"ts": 1, "name": 1e99999999999999999999}', "found Infinity", 1,
+    ),
     "no timestamp": (json_line(ts=None), "every row needs its timestamp", None),
     "bytes that are not UTF-8": (b'{"ts": 1, "name": "\xff"}', "column name: expected", 1),
     "half a character": (b'{"ts": 1, "name": "\\ud800"}', "column name: expected STRING", 1),
-}
+}  # fmt: skip
+
+
+def test_a_number_beyond_all_decimals_that_nobody_wants_refuses_no_row(tmp_path):
+    line = b'{"ts": 2, "other": 1e99999999999999999999, "name": ["a", 1e400]}'
+    rows, refused, _ = read(written(tmp_path, json_line() + b"\n" + line, "a.json"), "json")
+    assert [row[3] for row in rows] == ["a", '["a",1E+400]']
+    assert not refused
 
 
 @pytest.mark.parametrize("case", BROKEN_JSON)
@@ -378,6 +388,17 @@ def test_a_long_header_is_an_error_and_blank_lines_before_it_are_not(tmp_path, m
     monkeypatch.setattr(csv_reader, "BLOCK", 64)
     with pytest.raises(InputError, match="a header of at most 64 bytes"):
         read(written(tmp_path, b"ts,k,v,name" + b"," * 200), "csv")
+
+
+@pytest.mark.parametrize("block", [1 << 17, 1])
+def test_a_byte_order_mark_inside_a_file_is_text_wherever_a_chunk_begins(
+    block, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(chunks.FIRST_BLOCK, "value", block)
+    monkeypatch.setattr(chunks.ROWS, "value", 1)
+    content = b"name,ts,k,v\na,1,,\n" + b"\xef\xbb\xbfb,2,,\n" * 2
+    rows, refused, _ = read(written(tmp_path, content), "csv")
+    assert ([row[3] for row in rows], refused) == (["a", "\ufeffb", "\ufeffb"], [])
 
 
 @pytest.mark.parametrize("column", ["name", "NAME"])

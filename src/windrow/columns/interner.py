@@ -27,6 +27,7 @@ from windrow.columns.arrays import (
 )
 from windrow.columns.byte_forms import byte_parts, is_bytes
 from windrow.columns.byte_kernels import copy_bytes, same_bytes
+from windrow.columns.copied_texts import gather_bytes
 from windrow.columns.growable import SMALLEST
 from windrow.columns.hashing import hash_bytes, mix
 from windrow.columns.kernels import (
@@ -41,7 +42,7 @@ from windrow.columns.kernels import (
     void,
 )
 from windrow.columns.nested_arrays import is_nested, with_one_zero
-from windrow.columns.stored_columns import column_store, gather_bytes
+from windrow.columns.stored_columns import column_store
 from windrow.core.thresholds import Threshold
 
 FEW = Threshold(4096)

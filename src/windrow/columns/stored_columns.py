@@ -19,68 +19,17 @@ import pyarrow as pa
 
 from windrow.columns.arrays import (
     Bools,
-    Bytes,
     Int64s,
     fixed_array,
     numbers,
     validity,
 )
 from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
-from windrow.columns.byte_kernels import copy_bytes
 from windrow.columns.byte_order import Ties
+from windrow.columns.copied_texts import gather_bytes
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
-from windrow.columns.kernels import (
-    bytes_in,
-    bytes_out,
-    compile_cached,
-    ints,
-    small_ints,
-    void,
-)
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
-
-COPIED = 32
-"""Bytes of a text that are copied at once: most are short, and a call for each takes longer."""
-
-
-@compile_cached(
-    [void(bytes_in, ints, ints, bytes_out), void(bytes_in, ints, small_ints, bytes_out)],
-    nogil=True,
-)
-def _copy_texts(data, starts, targets, out):  # type: ignore[no-untyped-def]
-    """Text ``i`` is copied from ``data[starts[i]:]`` to ``out[targets[i]:targets[i + 1]]``.
-
-    ``out`` has room for ``COPIED`` bytes more than all texts have: behind each something is
-    written that the next one replaces.
-    """
-    for i in range(len(starts)):
-        start, at, end = starts[i], np.int64(targets[i]), np.int64(targets[i + 1])
-        if start + (end - at) + COPIED > len(data):
-            copy_bytes(out, at, data, start, end - at)
-            continue
-        while at < end:
-            copy_bytes(out, at, data, start, COPIED)
-            at, start = at + COPIED, start + COPIED
-
-
-def copy_texts(data: Bytes, starts: Int64s, targets: npt.NDArray[Any]) -> Bytes:
-    """Texts that begin at ``starts`` one behind the other: where each begins and the last one ends
-    is in ``targets``, of 32 or 64 bits.
-    """
-    out = np.empty(int(targets[-1]) + COPIED, np.uint8)
-    _copy_texts(data, starts, targets, out)
-    return out[: targets[-1]]
-
-
-def gather_bytes(
-    data: Bytes, starts: Int64s, lengths: Int64s, valid: Bools | None, kind: pa.DataType
-) -> pa.Array:
-    """An Arrow array of the values whose bytes begin at ``starts`` in ``data``."""
-    targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
-    np.cumsum(lengths, out=targets[1:])
-    return from_bytes(targets.astype(np.int32), copy_texts(data, starts, targets), valid, kind)
-
 
 MakeArray = Callable[[], pa.Array]
 """Makes an Arrow array over values that were lent, at any time and in any thread."""

@@ -83,7 +83,7 @@ def _columns(data: Any, declaration: StreamDeclaration, where: str) -> dict[str,
             if not data:
                 names = {f.name: f.name for f in declaration.schema}
             return {text: [row.get(name) for row in data] for text, name in names.items()}
-        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        if _is_of_pandas(data) and hasattr(data, "columns"):
             _refuse_repeated([str(name) for name in data.columns])
             return {str(name): _of_series(data[name]) for name in data.columns}
         if hasattr(data, "__arrow_c_stream__"):
@@ -148,19 +148,28 @@ def _has_views(kind: pa.DataType) -> bool:
 
 
 def _as_values(values: Any, name: Any) -> Values:
-    """Values of a dict's column: Arrow as it is, numpy as Arrow, all else as Python has it."""
+    """Values of a dict's column: Arrow as it is, pandas and numpy as Arrow, others as Python has
+    them.
+    """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise TypeError(f"one value of {name}, {values!r}; put a single row into a list: [row]")
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _whole(values)
+    if _is_of_pandas(values):
+        return _of_series(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
-        return pa.array(values)
+        return pa.array(values.copy())  # whose owner may go on to write to it
     return list(values)
+
+
+def _is_of_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
 
 
 def _of_series(series: Any) -> Values:
     """A pandas column; NaN is what pandas writes for a missing value."""
     try:
-        return _whole(pa.array(series, from_pandas=True))
+        # Arrow does not copy numbers, and whoever pushes may go on to write to the frame.
+        return _whole(pa.array(series.copy(), from_pandas=True))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return [None if missing else v for v, missing in zip(series, series.isna(), strict=True)]

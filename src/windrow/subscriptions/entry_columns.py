@@ -9,7 +9,7 @@ and from which it no longer does. Other columns are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -119,21 +119,29 @@ def _columns(data: Any, attributes: Mapping[str, Kind], where: str) -> dict[str,
     if not isinstance(data, pa.Table | pa.RecordBatch | Mapping | list | tuple):
         if not hasattr(data, "__arrow_c_stream__"):
             raise InputError(where=where, expected=KINDS, found=type(data).__name__)
+        _refuse_repeated(getattr(data, "columns", ()), where)
         data = pa.table(data)
     if isinstance(data, pa.Table | pa.RecordBatch):
-        names = [name.strip().lower() for name in data.schema.names]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise InputError(
-                where=where, expected="columns of different names", found=f"{repeated[0]} twice",
-                remedy="write a range in one cell, as [5, 9)",
-            )  # fmt: skip
+        names = _refuse_repeated(data.schema.names, where)
         return {name: _whole(data.column(i)) for i, name in enumerate(names)}
     if not isinstance(data, Mapping):
         data = _of_rows(data, attributes, where)
+    _refuse_repeated(data, where)
     lengths = {len(values) for values in data.values()}
     if len(lengths) > 1:
         raise InputError(where=where, expected="columns of one length", found=str(sorted(lengths)))
     return {str(n).strip().lower(): _texts(values) for n, values in data.items()}
+
+
+def _refuse_repeated(columns: Iterable[Any], where: str) -> list[str]:
+    """The names of columns in lower case, all different."""
+    names = [str(name).strip().lower() for name in columns]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            where=where, expected="columns of different names", found=f"{repeated[0]} twice",
+            remedy="write a range in one cell, as [5, 9)",
+        )  # fmt: skip
+    return names
 
 
 def _of_rows(
@@ -178,7 +186,7 @@ def _texts(values: Any) -> pa.Array:
     """A column of Python values; Arrow and numpy ones stay as they are."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _whole(values)
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.dtype != object:
         return pa.array(values)
     if all(v is None or type(v) is int for v in values) and any(v is not None for v in values):
         try:

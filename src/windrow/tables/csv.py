@@ -268,6 +268,8 @@ def _fields(
         data, kinds = data.decode("latin-1").encode(), dict.fromkeys(kinds, pa.binary())
     if not data[:ENDS_LOOKED_AT].strip(b"\r\n") and not data.strip(b"\r\n"):
         return _no_rows(kinds)
+    if data.startswith(BOM):  # inside of a file; Arrow drops one wherever a chunk begins
+        data = BOM + data
 
     def refuse(row: arrow_csv.InvalidRow) -> str:
         reason = f"expected {width} fields, found {row.actual_columns}"

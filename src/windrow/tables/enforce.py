@@ -124,6 +124,8 @@ def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
         return np.flatnonzero(fit.is_null().to_numpy(zero_copy_only=False) & ~nothing)
     if fit is values or fit.null_count == values.null_count:
         return np.empty(0, np.int64)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
     failed = pc.and_(pc.is_null(fit), pc.is_valid(values))
     if kind is not Type.STRING and is_text(values.type):  # blank text is no value there
         failed = pc.and_(failed, pc.greater(pc.binary_length(values), 0))

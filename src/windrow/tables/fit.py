@@ -249,6 +249,8 @@ def misfits(values: pa.Array, fit: pa.Array) -> Int64s:
     """Where a value went in and none came out; blank text is no value unless text is wanted."""
     if fit is values or fit.null_count == values.null_count:
         return np.empty(0, np.int64)
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
     failed = pc.and_(pc.is_null(fit), pc.is_valid(values))
     if is_text(values.type) and not is_text(fit.type):
         written = pc.not_equal(pc.utf8_trim_whitespace(as_text(values)), "")

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +213,14 @@ def _json_text(value: Any) -> str:
     return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
 
 
+def _exact(text: str) -> Decimal | float:
+    """A fraction with all its digits; a double if its exponent is one that no decimal has."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return float(text)
+
+
 def _object(line: bytes, exact: bool = False) -> dict[str, Any] | str:
     """The line's object, or why there is none; if ``exact`` fractions have all their digits.
 
@@ -221,7 +229,7 @@ def _object(line: bytes, exact: bool = False) -> dict[str, Any] | str:
     """
     try:
         text = line.decode("utf-8", errors="surrogateescape")
-        found = json.loads(text, strict=False, parse_float=Decimal if exact else None)
+        found = json.loads(text, strict=False, parse_float=_exact if exact else None)
     except json.JSONDecodeError as error:
         return f"expected a JSON object, found broken JSON at column {error.colno}: {error.msg}"
     except (ValueError, RecursionError) as error:

@@ -27,6 +27,7 @@ from windrow.columns.byte_kernels import (
     lowest_bit,
     word_at,
 )
+from windrow.columns.copied_texts import copy_texts
 from windrow.columns.kernels import (
     boolean,
     bytes_in,
@@ -40,7 +41,6 @@ from windrow.columns.kernels import (
     likely_room,
     small_grid_out,
 )
-from windrow.columns.stored_columns import copy_texts
 from windrow.core.thresholds import Threshold
 from windrow.tables.fit import is_utf8
 

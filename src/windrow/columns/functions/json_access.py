@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from decimal import Decimal
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from math import inf, isfinite
 from typing import Any
 
@@ -36,7 +37,10 @@ def _number(text: str) -> float | Decimal:
     nearest = float(text)
     if len(text) <= SURE_DIGITS and sys.float_info.min < abs(nearest) < inf:
         return nearest
-    exact = Decimal(text)
+    try:
+        exact = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"{text[:SURE_DIGITS]}... has an exponent that no decimal has") from error
     return nearest if isfinite(nearest) and Decimal(repr(nearest)) == exact else exact
 
 
@@ -62,7 +66,9 @@ def as_json(value: Any) -> str | None:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except TypeError:  # a decimal somewhere, for which there is no other way to write it as it is
-        return _with_decimals(value)
+        with suppress(RecursionError):  # which takes more of the stack than to read it
+            return _with_decimals(value)
+        return None
 
 
 def _with_decimals(value: Any) -> str:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from windrow.columns.arrays import string_parts, validity
 from windrow.columns.byte_kernels import BLOCK, equal_bytes, lowest_bit, same_bytes
+from windrow.columns.copied_texts import gather_bytes
 from windrow.columns.kernels import bytes_in, int64, ints, ints_out, kernel, void
-from windrow.columns.stored_columns import gather_bytes
 
 
 @kernel(void, ints, bytes_in, bytes_in, int64, ints_out, ints_out, ints_out)
