@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import windrow
-from tests.spark.scripts import compiled, net_changes, script_of, write_streams
+from tests.spark.scripts import compiled, net_changes, run_embedded, script_of, write_streams
 from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
 from windrow.cli.main import app
@@ -163,6 +165,36 @@ def test_a_checkpoint_from_before_rows_were_numbered_is_read_and_gives_no_rows(t
     path.write_text(json.dumps(known))
     assert missed_by(read_pipeline(tmp_path), "few") == {"a": 9}
     assert read_pipeline(tmp_path).joined == {"few": replace(how, rows=None)} != home.joined
+
+
+def test_rows_that_come_while_a_query_joins_are_late_for_nobody(tmp_path):
+    """A micro-batch for the newcomer alone does not let one stream run ahead of another."""
+    queries = {
+        "of_a": "SELECT k, v FROM a [RANGE 30]",
+        "pairs": "SELECT a.v, b.v FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k",
+    }
+    more = {"groups": "SELECT k, COUNT(*) AS n FROM a [RANGE 25] GROUP BY k"}
+
+    def write(number: int) -> None:
+        for name in "ab":
+            (tmp_path / name).mkdir(exist_ok=True)
+            ts = list(range(10 * number, 10 * number + 10))
+            rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
+            pq.write_table(pa.table(rows), tmp_path / name / f"{number}.parquet")
+
+    checkpoint = tmp_path / "checkpoint"
+    for number in (0, 1):
+        write(number)
+    run_without_spark(compiled(tmp_path, queries, "first"), checkpoint)
+    for number in (2, 3):
+        write(number)
+    late = compiled(tmp_path, queries | more, "first")
+    run_without_spark(late, checkpoint)
+    assert len(pipeline_directories(checkpoint)) == 1
+    whole = compiled(tmp_path, queries | more, "whole")
+    run_embedded(whole)
+    for name in queries:
+        assert net_changes(late, name) == net_changes(whole, name)
 
 
 def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -175,6 +176,25 @@ def test_a_micro_batch_that_is_repeated_reads_the_same_files(tmp_path):
     for number, batch in enumerate(batches):
         repeated = list(again.partitions({"s": number}, {"s": number + 1}))
         assert read(again, repeated) == read(reader, batch)
+
+
+def test_a_micro_batch_of_which_one_log_has_entries_gets_none_in_the_others(tmp_path):
+    """A run died when it had written the first of two; then more has come of both streams."""
+    write(tmp_path, "0", [1])
+    one = spec(tmp_path, once=True)
+    other = replace(one, declaration=replace(one.declaration, name="t"), log=f"{one.log}.t")
+
+    def look(*specs: SourceSpec, at: Offset) -> Offset:
+        reader = LogReader(specs, str(tmp_path / "offsets"))
+        return reader.latestOffset(at, reader.getDefaultReadLimit())
+
+    assert look(one, at={"s": 0}) == {"s": 2}, "a file, and the end"
+    write(tmp_path, "1", [50])
+    begun = look(one, other, at={"s": 0, "t": 0})
+    assert begun == {"s": 2, "t": 0}
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()
+    assert look(one, other, at=begun) == {"s": 4, "t": 3}
 
 
 @pytest.mark.parametrize("files", [1, 2, None])
