@@ -276,6 +276,24 @@ def test_a_stream_that_has_been_read_once_is_over_and_not_idle(tmp_path):
     assert read(reader, batch)[1] == StreamTime(5, over=True, at=2)
 
 
+def test_a_stream_that_was_over_for_a_run_over_files_is_waited_for_by_one_that_goes_on(tmp_path):
+    write(tmp_path, "0", [1])
+    (batch,) = triggers(Source(spec(tmp_path, once=True)))
+    assert read(Source(spec(tmp_path)), batch)[1].over
+    live = Source(spec(tmp_path))
+    end = live.latestOffset({"s": 2}, live.getDefaultReadLimit())
+    assert end == {"s": 3}
+    (stretch,) = live.partitions({"s": 2}, end)
+    assert read(live, [stretch]) == (
+        [],
+        StreamTime(1, at=3),
+        {"rows_in": 0, "late": 0, "rejected": 0},
+    )
+    assert live.latestOffset(end, live.getDefaultReadLimit()) == end, "said once"
+    again = Source(spec(tmp_path, once=True))
+    assert again.latestOffset(end, again.getDefaultReadLimit()) == {"s": 4}, "over again"
+
+
 def test_reading_again_leaves_the_same_quarantine(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.csv").write_text("ts,k\n1,2\nx,3\n2,y\n3,1\n")

@@ -15,7 +15,7 @@ from windrow.core.errors import StateError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.spark.source.admission import Admission, check_some_readable
-from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.file_log import NOTHING, Entry, FileLog
 from windrow.spark.source.pace import A_FILE, Pace
 from windrow.streams.growing_files import Arrival
 
@@ -112,6 +112,8 @@ class StreamFiles:
         last = not waiting and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
+        elif ended and not taken and not self.spec.once:
+            taken.append(NOTHING)  # it was over for a run that did not wait, and this one does
         if taken or waiting:
             self._heard = self.spec.wall()
         return taken
