@@ -32,6 +32,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
     read_pipeline,
 )
 from windrow.spark.checkpoint.saved_windows import missed_by
+from windrow.spark.run import pipeline_joins
 from windrow.spark.stage import level_task
 from windrow.spark.stage.state_files import StateCommits
 from windrow.spark.stage.worker_cache import WorkerCache
@@ -120,6 +121,26 @@ def test_a_new_query_begins_with_what_others_hold_and_goes_on_as_from_the_beginn
     said = {query.name: query.complete_from for query in report.queries}
     assert {name: said[name] for name in LATE} == {n: home.joined[n].begins for n in LATE}
     assert {said[name] for name in HOLD} == {None}
+
+
+def test_a_start_that_dies_while_a_query_joins_leaves_it_with_its_micro_batch_or_as_it_was(
+    tmp_path, monkeypatch
+):
+    write_streams(tmp_path, files=3, rows=80)
+    checkpoint = tmp_path / "checkpoint"
+    run_without_spark(compiled(tmp_path, HOLD, "first"), checkpoint)
+    queries = {**HOLD, "groups": LATE["groups"]}
+    late = compiled(tmp_path, queries, "first")
+    for step in ("_wake", "_note_joined"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline_joins, step, fail)
+            with pytest.raises(OSError, match="full"):
+                run_without_spark(late, checkpoint)
+    run_without_spark(late, checkpoint)
+    early = compiled(tmp_path, queries, "whole")
+    run_without_spark(early, tmp_path / "other")
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    check_answers(late, early, {"groups": home.joined["groups"].begins})
 
 
 def fail(*_: object) -> None:
