@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from windrow.core.errors import StateError
 from windrow.object_store.object_path import ObjectPath
 from windrow.plan.nodes.routed import MEMBER
 from windrow.result_files import atomic_files as files
@@ -40,11 +41,12 @@ class Answer:
 def last_answer(
     directory: Path, identity: Identity, state: Published | None = None, upto: int | None = None
 ) -> Answer:
-    """The rows of the relation; of a stream, its last ones, those of each member."""
+    """The rows of the relation; of a stream, its last ones, those of each member. ``upto`` is the
+    micro-batch after which they were so, if that is not the last."""
     state = published_results(directory) if state is None else state
     reading = Reading(directory, identity.format, identity.schema)
     while True:
-        known = None if state.compacted is None else state.compacted.snapshot
+        known = _snapshot_for(state, upto)
         kept = _Tail(identity) if identity.stream else Bag(identity.schema)
         read = 0
         try:
@@ -58,6 +60,23 @@ def last_answer(
             state = published_results(directory)
         else:
             return Answer(kept.table(), state.last if upto is None else upto, read)
+
+
+def _snapshot_for(state: Published, upto: int | None) -> Snapshot | None:
+    """The snapshot to begin with; None: with the first change. One that is of a later micro-batch
+    than is asked for does not help."""
+    known = None if state.compacted is None else state.compacted.snapshot
+    if known is None or upto is None or known.batch <= upto:
+        return known
+    if state.forgotten_through >= 0:
+        raise StateError(
+            "the answer was asked for as of a micro-batch whose changes are gone",
+            where=str(state.directory),
+            expected=f"the answer after micro-batch {known.batch} or a later one",
+            found=f"micro-batch {upto}",
+            remedy="ask again when the run has gone on",
+        )
+    return None
 
 
 def write_snapshot(directory: Path, identity: Identity, answer: Answer) -> Snapshot:

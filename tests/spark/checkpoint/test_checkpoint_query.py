@@ -19,6 +19,7 @@ from tests.spark.written_checkpoint import WrittenCheckpoint, delta_of
 from windrow.cli.main import app
 from windrow.core.errors import InputError, StateError
 from windrow.plan.strategy import Strategy
+from windrow.result_files.compaction import compact
 from windrow.spark.checkpoint.checkpoint_query import query_checkpoint
 from windrow.spark.stage.state_files import BucketFiles
 
@@ -32,6 +33,7 @@ SCRIPT = """
     CREATE QUERY slid AS SELECT k, COUNT(*) AS n, SUM(v) AS t FROM s [RANGE 8 SLIDE 4] GROUP BY k;
 """
 ROWS = [(ts, "abc"[ts % 3], ts % 5) for ts in range(1, 31)]
+ASKED = ("SELECT * FROM totals", "SELECT * FROM every_big", "SELECT * FROM slid")
 INPUTS = {
     "s": delta_of(SCRIPT, "s", ROWS),
     "h": delta_of(SCRIPT, "h", [(1, "a", "Ann"), (2, "b", "Bob"), (12, "c", "Cid")]),
@@ -106,6 +108,18 @@ def test_who_finds_files_gone_takes_the_newer_commit(written, monkeypatch) -> No
     monkeypatch.setattr(BucketFiles, "read", late)
     found = query_checkpoint(written.directory, "SELECT ts, k, v FROM s [RANGE 6]")
     assert bag(found) == Counter(row for row in ROWS if 21 < row[0] <= 27)
+
+
+def test_results_that_are_compacted_before_their_state_is_committed_are_asked_as_of_the_state(
+    written,
+) -> None:
+    answers = {q: bag(query_checkpoint(written.directory, q)) for q in ASKED}
+    written.batch(INPUTS, 27)
+    for commits in written.directory.glob("pipeline-*/state/commits"):
+        (commits / "3.json").unlink()
+    for query in ("totals", "every_big", "slid"):
+        assert compact(written.directory / query / "results") is not None
+    assert {q: bag(query_checkpoint(written.directory, q)) for q in ASKED} == answers
 
 
 def test_a_damaged_checkpoint_is_called_so(written) -> None:

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 import windrow
-from tests.spark.scripts import compiled, net_changes, script_of, write_streams
+from tests.spark.scripts import compiled, net_changes, run_embedded, script_of, write_streams
 from tests.support.bucket_fixtures import running_server, server, url
 from tests.support.without_spark import run_without_spark
 from windrow.cli.main import app
@@ -30,6 +32,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
     read_pipeline,
 )
 from windrow.spark.checkpoint.saved_windows import missed_by
+from windrow.spark.run import pipeline_joins
 from windrow.spark.stage import level_task
 from windrow.spark.stage.state_files import StateCommits
 from windrow.spark.stage.worker_cache import WorkerCache
@@ -120,6 +123,26 @@ def test_a_new_query_begins_with_what_others_hold_and_goes_on_as_from_the_beginn
     assert {said[name] for name in HOLD} == {None}
 
 
+def test_a_start_that_dies_while_a_query_joins_leaves_it_with_its_micro_batch_or_as_it_was(
+    tmp_path, monkeypatch
+):
+    write_streams(tmp_path, files=3, rows=80)
+    checkpoint = tmp_path / "checkpoint"
+    run_without_spark(compiled(tmp_path, HOLD, "first"), checkpoint)
+    queries = {**HOLD, "groups": LATE["groups"]}
+    late = compiled(tmp_path, queries, "first")
+    for step in ("_wake", "_note_joined"):
+        with monkeypatch.context() as patch:
+            patch.setattr(pipeline_joins, step, fail)
+            with pytest.raises(OSError, match="full"):
+                run_without_spark(late, checkpoint)
+    run_without_spark(late, checkpoint)
+    early = compiled(tmp_path, queries, "whole")
+    run_without_spark(early, tmp_path / "other")
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    check_answers(late, early, {"groups": home.joined["groups"].begins})
+
+
 def fail(*_: object) -> None:
     raise OSError("the disk is full")
 
@@ -163,6 +186,36 @@ def test_a_checkpoint_from_before_rows_were_numbered_is_read_and_gives_no_rows(t
     path.write_text(json.dumps(known))
     assert missed_by(read_pipeline(tmp_path), "few") == {"a": 9}
     assert read_pipeline(tmp_path).joined == {"few": replace(how, rows=None)} != home.joined
+
+
+def test_rows_that_come_while_a_query_joins_are_late_for_nobody(tmp_path):
+    """A micro-batch for the newcomer alone does not let one stream run ahead of another."""
+    queries = {
+        "of_a": "SELECT k, v FROM a [RANGE 30]",
+        "pairs": "SELECT a.v, b.v FROM a [RANGE 9], b [RANGE 9] WHERE a.k = b.k",
+    }
+    more = {"groups": "SELECT k, COUNT(*) AS n FROM a [RANGE 25] GROUP BY k"}
+
+    def write(number: int) -> None:
+        for name in "ab":
+            (tmp_path / name).mkdir(exist_ok=True)
+            ts = list(range(10 * number, 10 * number + 10))
+            rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
+            pq.write_table(pa.table(rows), tmp_path / name / f"{number}.parquet")
+
+    checkpoint = tmp_path / "checkpoint"
+    for number in (0, 1):
+        write(number)
+    run_without_spark(compiled(tmp_path, queries, "first"), checkpoint)
+    for number in (2, 3):
+        write(number)
+    late = compiled(tmp_path, queries | more, "first")
+    run_without_spark(late, checkpoint)
+    assert len(pipeline_directories(checkpoint)) == 1
+    whole = compiled(tmp_path, queries | more, "whole")
+    run_embedded(whole)
+    for name in queries:
+        assert net_changes(late, name) == net_changes(whole, name)
 
 
 def test_what_others_do_not_hold_is_read_from_the_files(tmp_path):

@@ -30,3 +30,9 @@ def test_a_task_that_is_repeated_gets_the_share_that_it_had(tmp_path):
     assert [claims.take(task, 3, lambda _: True) for task in range(3)] == taken
     again = ShareClaims(str(tmp_path), "b")
     assert again.take(5, 3, lambda _: True) == 0, "another attempt begins anew"
+
+
+def test_a_task_that_is_repeated_before_others_begin_leaves_them_theirs(tmp_path):
+    claims = ShareClaims(str(tmp_path), "a")
+    assert [claims.take(0, 3, lambda _: False) for _ in range(3)] == [0, 0, 0]
+    assert [claims.take(task, 3, lambda share: share == 0) for task in (1, 2)] == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -177,6 +178,25 @@ def test_a_micro_batch_that_is_repeated_reads_the_same_files(tmp_path):
         assert read(again, repeated) == read(reader, batch)
 
 
+def test_a_micro_batch_of_which_one_log_has_entries_gets_none_in_the_others(tmp_path):
+    """A run died when it had written the first of two; then more has come of both streams."""
+    write(tmp_path, "0", [1])
+    one = spec(tmp_path, once=True)
+    other = replace(one, declaration=replace(one.declaration, name="t"), log=f"{one.log}.t")
+
+    def look(*specs: SourceSpec, at: Offset) -> Offset:
+        reader = LogReader(specs, str(tmp_path / "offsets"))
+        return reader.latestOffset(at, reader.getDefaultReadLimit())
+
+    assert look(one, at={"s": 0}) == {"s": 2}, "a file, and the end"
+    write(tmp_path, "1", [50])
+    begun = look(one, other, at={"s": 0, "t": 0})
+    assert begun == {"s": 2, "t": 0}
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()
+    assert look(one, other, at=begun) == {"s": 4, "t": 3}
+
+
 @pytest.mark.parametrize("files", [1, 2, None])
 def test_lateness_is_judged_across_files_however_they_are_taken(tmp_path, files):
     write(tmp_path, "0", [10, 4, 12])
@@ -254,6 +274,24 @@ def test_a_stream_that_has_been_read_once_is_over_and_not_idle(tmp_path):
     reader = Source(spec(tmp_path, idle=30, once=True, wall=lambda: next(walls)))
     (batch,) = triggers(reader)
     assert read(reader, batch)[1] == StreamTime(5, over=True, at=2)
+
+
+def test_a_stream_that_was_over_for_a_run_over_files_is_waited_for_by_one_that_goes_on(tmp_path):
+    write(tmp_path, "0", [1])
+    (batch,) = triggers(Source(spec(tmp_path, once=True)))
+    assert read(Source(spec(tmp_path)), batch)[1].over
+    live = Source(spec(tmp_path))
+    end = live.latestOffset({"s": 2}, live.getDefaultReadLimit())
+    assert end == {"s": 3}
+    (stretch,) = live.partitions({"s": 2}, end)
+    assert read(live, [stretch]) == (
+        [],
+        StreamTime(1, at=3),
+        {"rows_in": 0, "late": 0, "rejected": 0},
+    )
+    assert live.latestOffset(end, live.getDefaultReadLimit()) == end, "said once"
+    again = Source(spec(tmp_path, once=True))
+    assert again.latestOffset(end, again.getDefaultReadLimit()) == {"s": 4}, "over again"
 
 
 def test_reading_again_leaves_the_same_quarantine(tmp_path):

@@ -19,6 +19,17 @@ def refuse_gone(name: str, path: Path) -> NoReturn:
     )
 
 
+def refuse_absent(name: str, path: Path) -> NoReturn:
+    """A query was away while its group went on."""
+    raise StateError(
+        f"query {name} was not in the script while others of its group went on",
+        where=str(path),
+        expected="a query that has been there since it began, or a new one",
+        found="one that has missed rows",
+        remedy="give the query another name and another directory of results",
+    )
+
+
 def refuse_changed(name: str, path: Path) -> NoReturn:
     """A query is not the one whose state a group has."""
     raise StateError(

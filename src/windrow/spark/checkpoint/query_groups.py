@@ -50,6 +50,7 @@ from windrow.plan.sharing.shared_synopses import (
 from windrow.plan.strategy import Strategy
 from windrow.result_files.atomic_files import publish, read_record
 from windrow.result_files.reader import published_results
+from windrow.spark.checkpoint.absent_members import note_absent, refuse_those_who_missed_rows
 from windrow.spark.checkpoint.group_refusals import refuse_changed, refuse_gone
 from windrow.spark.checkpoint.join_groups import digest_of_join, is_of_join, seated_join
 from windrow.spark.checkpoint.pipeline_directory import (
@@ -122,6 +123,8 @@ class Group:
             if self.filling is not None:
                 publish(self.directory / FILLED, json.dumps(self.filling.home.directory.name))
             publish(path, json.dumps(self.seats))
+        names = {query.name for query in self.members.values()}
+        note_absent(self.directory, (name for name, _ in self.seats), names)
 
     def came_later(self, number: int) -> bool:
         """Whether a query joined when others had run."""
@@ -152,6 +155,7 @@ def groups_of(
             continue
         seats = _read(path)
         present = [left.pop(name) for name, _ in seats if name in left]
+        refuse_those_who_missed_rows(path.parent, (query.name for query in present))
         if present and (path.parent / SYNOPSES).exists():
             kept = {of for name, of in seats if not name and of in names}
             found.append(_seated_over_synopses(present, seats, path.parent, schedule, kept))

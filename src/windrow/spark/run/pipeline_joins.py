@@ -101,11 +101,12 @@ class PipelineJoins:
         fill = self._fill_for(Newcomer.of_job(job), moment, others)
         if fill is None:
             return False
-        home = _note_joined(home, job, fill.write())
-        if self.inputs is None:
+        joined = fill.write()
+        if self.inputs is None:  # first: without it there may be no micro-batch for the job
             _wake(home, job)
         else:
             self._deliver_nothing(job, self.inputs)
+        _note_joined(home, job, joined)
         return True
 
     def _join_running(self, new: Mapping[str, SparkJob], running: Sequence[Pipeline]) -> Places:

@@ -43,10 +43,9 @@ class ResultTable:
         owner = known.run if known is not None and known.run in runs else run
         self.identity = identity_of_table(queries, owner, self.format)
         self._ready = False
-        self._first = -1
         self._answer: tuple[int, pa.Table] | None = None
         self._counts: Counter[str] = Counter()
-        self._counted = -1
+        self._counted: int | None = None
 
     @property
     def run(self) -> str:
@@ -65,8 +64,8 @@ class ResultTable:
 
     def begin(self) -> None:
         """Take note of what there is before the run."""
-        if not self._counts:
-            self._first = self._counted = published_results(self.directory).last
+        if self._counted is None:
+            self._counted = published_results(self.directory).last
 
     @property
     def _reading(self) -> Reading:
@@ -86,7 +85,9 @@ class ResultTable:
         return rows_of_query(self._answer[1], name)
 
     def rows_out(self, name: str) -> int:
-        """The changes of a query in this run, counted once for all queries."""
+        """The changes of a query since the run began, counted once for all queries."""
+        if self._counted is None:
+            return 0
         last = last_committed(self.directory, -1)
         if last > self._counted:
             for table in self._reading.tables(self._counted, last):

@@ -218,15 +218,22 @@ class ShareClaims:
     attempt: str
 
     def take(self, task: int, shares: int, has: Callable[[int], bool]) -> int:
-        """A share for a task; ``has`` says which are in memory here. A task that is repeated, and
-        so finds all of them taken, gets the one that it had."""
+        """A share for a task; ``has`` says which are in memory here. A task that is repeated gets
+        the one that it had: another would be one that a task has yet to take."""
+        had = next((share for share in range(shares) if self._is_of(share, task)), None)
+        if had is not None:
+            return had
         mine = [share for share in range(shares) if has(share)]
         if not mine:
             time.sleep(PATIENCE)
-        for share in (*mine, *(s for s in range(shares) if s not in mine)):
-            if self._claim(share, task):
-                return share
-        return next(s for s in range(shares) if self._path(s).read_text() == str(task))
+        others = (share for share in range(shares) if share not in mine)
+        return next(share for share in (*mine, *others) if self._claim(share, task))
+
+    def _is_of(self, share: int, task: int) -> bool:
+        try:
+            return self._path(share).read_text() == str(task)
+        except FileNotFoundError:
+            return False
 
     def _claim(self, share: int, task: int) -> bool:
         try:

@@ -150,13 +150,19 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return False
 
     def _entries_for(self, batch: int, start: Offset) -> Offset:
-        """How many entries the logs have when all that there is for a micro-batch is admitted."""
+        """How many entries the logs have when all that there is for a micro-batch is admitted.
+
+        If a log has some for it or for later ones already, because a run died or a checkpoint was
+        set back, then all that the micro-batch has is in the logs. What came since waits: beside
+        these entries a stream might be over which has more by now.
+        """
+        noted = any(s.has_entries_after(start[s.spec.name]) for s in self._streams)
         found = {}
         for stream in sorted(self._streams, key=lambda stream: stream.top):
             together = (s for s in self._streams if s.spec.name in stream.spec.partners)
             slowest = min((s.top for s in together if s.behind), default=FOREVER)
             name = stream.spec.name
-            found[name] = stream.entries_for(batch, start[name], slowest)
+            found[name] = stream.entries_for(batch, start[name], slowest, admitting=not noted)
         return {stream.spec.name: found[stream.spec.name] for stream in self._streams}
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -15,7 +15,7 @@ from windrow.core.errors import StateError
 from windrow.core.thresholds import Threshold
 from windrow.core.time import FOREVER
 from windrow.spark.source.admission import Admission, check_some_readable
-from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.file_log import NOTHING, Entry, FileLog
 from windrow.spark.source.pace import A_FILE, Pace
 from windrow.streams.growing_files import Arrival
 
@@ -44,7 +44,13 @@ class StreamFiles:
         """The greatest timestamp of all that was admitted."""
         return self._open().times[-1].top
 
-    def entries_for(self, batch: int, start: int, slowest: int = FOREVER) -> int:
+    def has_entries_after(self, start: int) -> bool:
+        """Whether the log has more than the first ``start`` entries."""
+        return self._open().count > start
+
+    def entries_for(
+        self, batch: int, start: int, slowest: int = FOREVER, *, admitting: bool = True
+    ) -> int:
         """Admit what there is for a micro-batch; how many entries there are up to its last.
 
         ``slowest`` is how far a stream has come that this one has to wait for.
@@ -61,7 +67,7 @@ class StreamFiles:
         if start != self._start:  # Spark asks when the micro-batch before is over
             self._start = start
             self._admission(log).forget_before(start)
-        if log.count == start:
+        if admitting and log.count == start:
             entries = self._admitted(log, slowest) or self._silence(log)
             log.append([replace(entry, batch=batch) for entry in entries])
         return max(log.until(batch), start)
@@ -106,6 +112,8 @@ class StreamFiles:
         last = not waiting and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
+        elif ended and not taken and not self.spec.once:
+            taken.append(NOTHING)  # it was over for a run that did not wait, and this one does
         if taken or waiting:
             self._heard = self.spec.wall()
         return taken
