@@ -6,17 +6,18 @@ import shutil
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import windrow
 from tests.result_files.disk import Crash, StoppingDisk
-from tests.result_files.written import filled, identity, micro_batch, place, publish
+from tests.result_files.written import SCHEMA, filled, identity, micro_batch, place, publish
 from windrow.core.file_formats import RESULT_ENDINGS
-from windrow.result_files import compaction, sinks
+from windrow.result_files import compaction, reader, sinks
 from windrow.result_files.commits import last_committed, new_commits
 from windrow.result_files.compaction import compact
 from windrow.result_files.ownership import prepare
-from windrow.result_files.reader import published_results
+from windrow.result_files.reader import Reading, published_results
 
 
 def seen(directory: Path) -> tuple[object, ...]:
@@ -34,8 +35,10 @@ def expected(batches: int) -> list[tuple[int, str, str]]:
     return [row for batch in rows for row in batch]
 
 
+@pytest.mark.parametrize("piece", [1, 7, reader.PIECE.value])
 @pytest.mark.parametrize("format_", RESULT_ENDINGS)
-def test_a_reader_sees_no_difference(format_: str, tmp_path: Path) -> None:
+def test_a_reader_sees_no_difference(format_: str, piece, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(reader.PIECE, "value", piece)
     where = filled(place(tmp_path / "out", format_), 13)
     before = seen(where.directory)
     rows = windrow.results(where.directory).changes().to_pylist()
@@ -53,6 +56,24 @@ def test_a_reader_sees_no_difference(format_: str, tmp_path: Path) -> None:
     assert [tuple(r.values()) for r in windrow.results(where.directory).changes().to_pylist()] == (
         expected(29)
     )
+
+
+@pytest.mark.parametrize("format_", RESULT_ENDINGS)
+def test_a_merged_file_is_read_in_pieces_also_if_it_is_deleted_meanwhile(
+    format_: str, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(reader.PIECE, "value", 4)
+    where = filled(place(tmp_path / "out", format_), 13)
+    compact(where.directory)
+    (segment,) = published_results(where.directory).segments
+    reading = Reading(where.directory, format_, SCHEMA)
+    tables = reading.tables()
+    found = [next(tables)]
+    (where.directory / segment.files[0]).unlink()
+    found += tables
+    assert max(table.num_rows for table in found) <= 4
+    rows = pa.concat_tables(found).to_pylist()
+    assert [tuple(row.values()) for row in rows] == expected(13)
 
 
 @pytest.mark.parametrize("most", [1, 12])
@@ -127,16 +148,16 @@ def test_whoever_reads_while_it_runs_sees_all_of_it(tmp_path: Path) -> None:
                 wrong.append((last, rows))
             found.answer()
 
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for reader in readers:
-        reader.start()
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
     try:
         for number in range(1, 60):
             publish(where, number, micro_batch(number))
     finally:
         done.set()
-        for reader in readers:
-            reader.join()
+        for thread in threads:
+            thread.join()
     assert not wrong
 
 

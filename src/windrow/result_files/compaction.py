@@ -20,8 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow as pa
-
 from windrow.core.file_formats import RESULT_ENDINGS
 from windrow.core.thresholds import Threshold
 from windrow.object_store.errors import StoreError
@@ -35,7 +33,7 @@ from windrow.result_files.reader import Reading, published_results
 from windrow.tables.writers import open_writer
 
 ROWS = Threshold(1_000_000, least=1)
-"""Changes that a merged file has at most: it is read as a whole."""
+"""Changes that a merged file has at most."""
 WORTH_FORGETTING = 16
 """Micro-batches whose changes are let go of together, since the answer is written down then."""
 MANY = 200_000
@@ -150,10 +148,11 @@ def _merge(reading: Reading, group: list[Segment]) -> Segment:
     def fill(path: Path) -> None:
         with open_writer(path, reading.schema, format_) as write:
             for segment in group:
-                table = reading.whole(segment)
-                marks.extend(_marks(segment, directory, table))
-                if table.num_rows:
+                rows = 0
+                for table in reading.pieces(segment):
                     write(table)
+                    rows += table.num_rows
+                marks.extend(_marks(segment, directory, rows))
 
     if not any(segment.rows for segment in group):
         return new
@@ -164,9 +163,9 @@ def _merge(reading: Reading, group: list[Segment]) -> Segment:
     return new
 
 
-def _marks(segment: Segment, directory: Path, table: pa.Table) -> Marks:
+def _marks(segment: Segment, directory: Path, rows: int) -> Marks:
     if segment.single:
-        return [(segment.first, table.num_rows)] if table.num_rows else []
+        return [(segment.first, rows)] if rows else []
     return segment.marks(directory)
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,32 +21,71 @@ import pyarrow.json
 import pyarrow.parquet
 
 from windrow.core.errors import StateError
+from windrow.core.thresholds import Threshold
 from windrow.object_store.object_path import ObjectPath
 from windrow.result_files.change_table import cancel_pairs
 from windrow.result_files.commits import Published, Segment, committed_results
 from windrow.result_files.identity import INSTANT, Identity
 
+PIECE = Threshold(100_000, least=1)
+"""Changes of a file that are in memory at a time, where it is gone through in pieces."""
+
 
 def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
     """All of a file, in the types of the schema."""
-    source = pa.BufferReader(path.read_bytes()) if isinstance(path, ObjectPath) else path
+    source = _source(path)
     if format_ == "csv":
-        options = pyarrow.csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],  # nothing but nothing: a NaN is no NULL
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        return pyarrow.csv.read_csv(source, parse_options=whole, convert_options=options)
+        return pyarrow.csv.read_csv(source, **_csv_options(schema))
     if format_ == "json":
-        plain = pa.schema([(f.name, _as_json(f.type)) for f in schema])
-        parsed = pyarrow.json.ParseOptions(explicit_schema=plain)
-        found = pyarrow.json.read_json(source, parse_options=parsed)
-        return found.select(schema.names).cast(schema)
+        return _of_json(pyarrow.json.read_json(source, **_json_options(schema)), schema)
     with pyarrow.parquet.ParquetFile(source) as file:  # most are small, and a data set takes longer
         found = file.read(schema.names, use_threads=False)
     return found.replace_schema_metadata() if found.schema.equals(schema) else found.cast(schema)
+
+
+def read_pieces(path: Path, format_: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The same, bit by bit: memory is that of a piece, however large the file. It is opened at the
+    first one, and from then on may be deleted."""
+    for table in _blocks(_source(path), format_, schema):
+        for batch in table.to_batches(max_chunksize=PIECE.value):
+            yield pa.Table.from_batches([batch])
+
+
+def _blocks(source: Any, format_: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    if format_ == "csv":
+        with pyarrow.csv.open_csv(source, **_csv_options(schema)) as reader:
+            yield from (pa.Table.from_batches([batch]) for batch in reader)
+    elif format_ == "json":
+        with pyarrow.json.open_json(source, **_json_options(schema)) as reader:
+            yield from (_of_json(pa.Table.from_batches([batch]), schema) for batch in reader)
+    else:
+        with pyarrow.parquet.ParquetFile(source) as file:
+            batches = file.iter_batches(PIECE.value, columns=schema.names, use_threads=False)
+            yield from (pa.Table.from_batches([batch]).cast(schema) for batch in batches)
+
+
+def _source(path: Path) -> Any:
+    return pa.BufferReader(path.read_bytes()) if isinstance(path, ObjectPath) else path
+
+
+def _csv_options(schema: pa.Schema) -> dict[str, Any]:
+    convert = pyarrow.csv.ConvertOptions(
+        column_types=schema,
+        null_values=[""],  # nothing but nothing: a NaN is no NULL
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    return {"parse_options": whole, "convert_options": convert}
+
+
+def _json_options(schema: pa.Schema) -> dict[str, Any]:
+    plain = pa.schema([(f.name, _as_json(f.type)) for f in schema])
+    return {"parse_options": pyarrow.json.ParseOptions(explicit_schema=plain)}
+
+
+def _of_json(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    return found.select(schema.names).cast(schema)
 
 
 def _as_json(kind: pa.DataType) -> pa.DataType:
@@ -105,7 +147,7 @@ class Reading:
 
         ``state`` is what is committed, if that is known.
         """
-        return (table for _, table in self.parts(after, upto, since, state))
+        return (table for _, table in self._walk(after, upto, since, state))
 
     def parts(
         self,
@@ -114,7 +156,13 @@ class Reading:
         since: int | None = None,
         state: Published | None = None,
     ) -> Iterator[tuple[int, pa.Table]]:
-        """The same, each with the last micro-batch that it is of."""
+        """The same, all that stand together in one, with the last micro-batch that they are of."""
+        for until, pieces in groupby(self._walk(after, upto, since, state), key=itemgetter(0)):
+            yield until, pa.concat_tables(table for _, table in pieces)
+
+    def _walk(
+        self, after: int | None, upto: int | None, since: int | None, state: Published | None
+    ) -> Iterator[tuple[int, pa.Table]]:
         state = published_results(self.directory) if state is None else state
         done = max(-1 if after is None else after, state.forgotten_through)
         last = state.last if upto is None else upto
@@ -124,9 +172,8 @@ class Reading:
                     if segment.last <= done or segment.first > last:
                         continue
                     if since is None or segment.now is None or segment.now >= since:
-                        table = self._part(segment, done, last)
-                        if table.num_rows:
-                            until = min(segment.last, last)
+                        until = min(segment.last, last)
+                        for table in self._part(segment, done, last):
                             yield until, table if since is None else _from(table, since)
                     done = min(segment.last, last)
             except FileNotFoundError as error:
@@ -138,19 +185,35 @@ class Reading:
             else:
                 return
 
-    def _part(self, segment: Segment, after: int, upto: int) -> pa.Table:
-        table = self.whole(segment)
+    def _part(self, segment: Segment, after: int, upto: int) -> Iterator[pa.Table]:
         if segment.first > after and segment.last <= upto:
-            return table
+            yield from self.pieces(segment)
+            return
         marks = segment.marks(self.directory)
-        before = sum(rows for batch, rows in marks if batch <= after)
-        return table.slice(before, sum(rows for batch, rows in marks if after < batch <= upto))
+        start = sum(rows for batch, rows in marks if batch <= after)
+        stop = start + sum(rows for batch, rows in marks if after < batch <= upto)
+        for table in self.pieces(segment):
+            first, end = max(start, 0), min(stop, table.num_rows)
+            if first < end:
+                yield table.slice(first, end - first)
+            start, stop = start - table.num_rows, stop - table.num_rows
+            if stop <= 0:
+                return
 
-    def whole(self, segment: Segment) -> pa.Table:
-        """All changes of a segment, in order, those that cancel inside an instant left out."""
-        parts = [read_file(self.directory / n, self.format, self.schema) for n in segment.files]
-        table = pa.concat_tables(parts or [self.schema.empty_table()])
-        return cancel_pairs(in_order(table)) if segment.single else table
+    def pieces(self, segment: Segment) -> Iterator[pa.Table]:
+        """All changes of a segment, in order, those that cancel inside an instant left out; none
+        is empty.
+
+        Those of a single micro-batch are in memory together. What was merged has its order.
+        """
+        paths = [self.directory / name for name in segment.files]
+        if segment.single:
+            parts = [read_file(path, self.format, self.schema) for path in paths]
+            table = pa.concat_tables(parts or [self.schema.empty_table()])
+            pieces: Iterator[pa.Table] = iter([cancel_pairs(in_order(table))])
+        else:
+            pieces = (t for path in paths for t in read_pieces(path, self.format, self.schema))
+        yield from (table for table in pieces if table.num_rows)
 
 
 def _from(table: pa.Table, since: int) -> pa.Table:
