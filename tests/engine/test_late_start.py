@@ -506,3 +506,25 @@ def test_what_is_kept_of_results_that_stay_is_never_complete(question):
         db.push("s", {"ts": [1, 2, 20], "k": ["a"] * 3, "v": [0, 1, 1]})
         [late] = db.execute(f"CREATE QUERY q AS {question}")
         assert late.complete_from == FOREVER
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_windows_that_reach_beyond_the_end_of_time_are_never_complete(shares: bool) -> None:
+    slide, group_by = ("SLIDE 20 SECONDS", "GROUP BY k") if shares else ("", "")
+    held = f"SELECT k, COUNT(*) AS n FROM s [RANGE 40 SECONDS {slide}] GROUP BY k"
+    wanted = "SELECT k, {} FROM s [RANGE {} {}] {}"
+    with windrow.connect() as db:
+        db.execute("CREATE STREAM s (ts TIMESTAMP, k INT, v BIGINT);")
+        db.execute(f"CREATE QUERY one AS {held}; CREATE QUERY two AS {held.replace('40', '60')};")
+        db.push("s", {"ts": ["2026-03-01 09:00:01"], "k": [1], "v": [2]})
+        db.advance(to="2026-03-01 09:00:45")
+        column = "SUM(v) AS t" if shares else "v"
+        said = db.explain(wanted.format(column, "3000000 DAYS", slide, group_by)).splitlines()[-1]
+        assert "complete from instant 10239-11-20 09:0" in said
+        longest = wanted.format(column, "9223372036854 SECONDS", slide, group_by)
+        assert db.explain(longest).splitlines()[-1].endswith("do not have what came before")
+        [late] = db.execute(f"CREATE QUERY late AS {longest};")
+        assert late.complete_from == FOREVER
+        assert db.explain("late").splitlines()[-1] == (
+            "late: its answers do not have what came before"
+        )

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import windrow
 from tests.operators.held import held_bytes
 from tests.operators.samples import changes
 from tests.support.thresholds import at_their_least, reached
@@ -21,6 +22,7 @@ from windrow.columns.delta import Delta, concat
 from windrow.columns.stored_columns import BytesColumn
 from windrow.columns.types import arrow_schema
 from windrow.core.patterns import UpdatePattern
+from windrow.core.time import FOREVER
 from windrow.engine.build_group_by import summaries_of
 from windrow.engine.pipeline import Pipeline
 from windrow.operators.aggregates.long_extreme_summaries import REPLACED
@@ -284,3 +286,33 @@ def test_sub_windows_are_used_directly_over_a_window_that_slides(query: str) -> 
     assert not slides or Window not in upa
     for rival in (Strategy.NT, Strategy.DIRECT):
         assert SlidingGroupBy not in [type(n) for n in walk(apply_strategy(plan, rival))]
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("aggregate", ["SUM(a)", "MAX(a)", "COUNT(DISTINCT a)"])
+@pytest.mark.parametrize("length", [2**62, FOREVER - 800, FOREVER - 1])
+def test_rows_that_leave_after_the_end_of_time_stay(
+    queries: int, aggregate: str, length: int
+) -> None:
+    """Whether a query is alone or shares summaries with others."""
+    with windrow.connect() as db:
+        grouped = f"AS SELECT k, {aggregate} AS x FROM s [RANGE {{}} SLIDE 20] GROUP BY k;"
+        created = [f"CREATE QUERY q{i} {grouped}".format((length, 40)[i]) for i in range(queries)]
+        db.execute("CREATE STREAM s (ts BIGINT, k INT, a BIGINT);" + "".join(created))
+        db.execute(f"CREATE QUERY rows AS SELECT a FROM s [RANGE {length} SLIDE 20]")
+        db.push("s", {"ts": [-9, 3, 50, 900], "k": [1, 1, 1, 1], "a": [1, 3, 1, 3]})
+        db.advance(to=1020)
+        expected = {"SUM(a)": 8, "MAX(a)": 3, "COUNT(DISTINCT a)": 2}[aggregate]
+        assert db.queries["q0"].answer().to_pylist() == [{"k": 1, "x": expected}]
+        assert db.queries["rows"].answer().num_rows == 4
+
+
+def test_groups_that_come_and_leave_at_one_instant_before_any_is_seen_are_no_trouble() -> None:
+    query = "SELECT k, SUM(a) AS x FROM s [ROWS 2 SLIDE 2] WHERE a > 0 GROUP BY k"
+    with at_their_least(), windrow.connect() as db:
+        [sums] = db.execute(f"CREATE STREAM s (ts BIGINT, k INT, a BIGINT); {query};")
+        db.push("s", {"ts": [1] * 5, "k": [1, 2, 0, 0, 3], "a": [1, 1, 0, 0, 7]})
+        db.advance(to=1)
+        db.push("s", {"ts": [2], "k": [3], "a": [8]})
+        db.advance(to=2)
+        assert sums.answer().to_pylist() == [{"k": 3, "x": 15}]

@@ -116,7 +116,8 @@ class FillPoint:
 
 
 def _up(instant: int, period: int) -> int:
-    return -(-instant // period) * period
+    """The first multiple of a period not before an instant; where time ends, its end."""
+    return min(-(-instant // period) * period, FOREVER)
 
 
 def fill_points(plan: Node) -> list[FillPoint] | None:
@@ -237,6 +238,8 @@ def words_of_member(group: SharedSynopses, name: str, clock: Clock) -> str | Non
     sharing = {member.query.name for member in group.sharing.members}
     others = ", ".join(sorted(sharing - {name})[:1])
     since = member.complete_from
+    if since == FOREVER:
+        return f"late: it shares synopses with {others}; its answers do not have what came before"
     when = "at once" if since is None else f"from instant {tick_text(since, clock)}"
     return f"late: it shares synopses with {others}; complete {when}"
 

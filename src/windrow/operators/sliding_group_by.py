@@ -160,7 +160,8 @@ class SlidingAggregation:
             answer = replaced_rows(self.groups, events, *values, self.schema, self.every_time)
         for part in self._parts().values():
             part.forget()
-        self._forget_groups()
+        if events is not None:  # else nobody has made room for the groups that came
+            self._forget_groups()
         return answer
 
     def _fold(self, delta: Delta, comes: Int64s, leaves: Int64s) -> None:

@@ -64,6 +64,16 @@ def round_up(times: Int64s, period: int) -> Int64s:
     return np.where(finite, -(-np.where(finite, times, 0) // period) * period, FOREVER)
 
 
+def end_after(times: Int64s, length: int) -> Int64s:
+    """The instants a ``length`` later; where time ends, its end.
+
+    >>> end_after(np.array([3, FOREVER - 4]), 5).tolist() == [8, FOREVER]
+    True
+    """
+    latest = FOREVER - length
+    return np.where(times > latest, FOREVER, np.minimum(times, latest) + length)
+
+
 class Snap:
     """SLIDE and EVERY. ``length`` is that of the window, or None to keep the tuples' own lives."""
 
@@ -77,7 +87,7 @@ class Snap:
 
     def process(self, inputs: Sequence[Delta], now: int) -> Delta:
         (delta,) = inputs
-        exp = delta.exp if self.length is None else delta.ts + self.length
+        exp = delta.exp if self.length is None else end_after(delta.ts, self.length)
         snapped = Delta(
             round_up(delta.ts, self.period), round_up(exp, self.period), delta.sign, delta.rows
         )

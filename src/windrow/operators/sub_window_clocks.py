@@ -15,7 +15,7 @@ import numpy as np
 from windrow.columns.arrays import Int64s
 from windrow.columns.delta import Delta
 from windrow.operators.count_windows import NEVER_REACHED
-from windrow.operators.snap import round_up
+from windrow.operators.snap import end_after, round_up
 from windrow.operators.state.sub_window_store import DueSummaries
 
 
@@ -47,7 +47,7 @@ class SubWindowClock(Protocol):
 
 def seen_in_window(delta: Delta, length: int, slide: int) -> tuple[Delta, Int64s, Int64s]:
     """The rows that are ever in the window, with the instants at which they come and leave."""
-    comes, leaves = round_up(delta.ts, slide), round_up(delta.ts + length, slide)
+    comes, leaves = round_up(delta.ts, slide), round_up(end_after(delta.ts, length), slide)
     return _seen(delta, comes, leaves)
 
 

@@ -77,15 +77,23 @@ def duration(ticks: int, clock: Clock) -> str:
     return f"{count} {unit}{'' if count == 1 else 'S'}"
 
 
+CALENDAR_CYCLE = 146_097 * MICROSECONDS["DAY"]
+"""Dates are the same after 400 years."""
+
+
 def instant_text(tick: int, clock: Clock) -> str:
     """An instant as people write it.
 
     >>> instant_text(90, Clock.INTEGER), instant_text(90_000_000, Clock.TIMESTAMP)
     ('90', '1970-01-01 00:01:30.000000')
+    >>> instant_text(260_972_355_605_000_000, Clock.TIMESTAMP)
+    '10239-11-20 09:00:05.000000'
     """
     if clock is Clock.INTEGER:
         return str(tick)
-    return f"{datetime.fromtimestamp(0, UTC) + timedelta(microseconds=tick):%Y-%m-%d %H:%M:%S.%f}"
+    cycles, rest = divmod(tick, CALENDAR_CYCLE)  # a datetime ends with the year 9999
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=rest)
+    return f"{moment.year + 400 * cycles:04d}-{moment:%m-%d %H:%M:%S.%f}"
 
 
 def window(spec: WindowSpec, clock: Clock, schema: Schema | None = None) -> str:

@@ -26,12 +26,13 @@ import pyarrow as pa
 from windrow.columns.arrays import Int64s
 from windrow.columns.growable import Growable
 from windrow.columns.interner import Interner
+from windrow.core.time import FOREVER
 from windrow.operators.aggregates.extreme_summaries import ExtremeSummary
 from windrow.operators.aggregates.group_summaries import GroupSummaries
 from windrow.operators.aggregates.shared_reads import ByValue, Executions
 from windrow.operators.aggregates.summaries import Summary
 from windrow.operators.base import Saved, below
-from windrow.operators.snap import round_up
+from windrow.operators.snap import end_after, round_up
 from windrow.operators.state.predicate_codes import GroupCodes, PredicateCodes, SavedPairs
 from windrow.operators.state.sub_window_store import COMES, FIRST, LEAVES, SubWindows
 from windrow.operators.state.touched_groups import Touched, find_touched
@@ -101,7 +102,7 @@ class PredicateStore:
         *,
         several: bool = False,
     ) -> None:
-        self.s, self.keep, self.by_value = s, keep, by_value
+        self.s, self.keep, self.by_value = s, min(keep, FOREVER), by_value
         self.pairs = PredicateCodes() if several else None
         self.summaries = GroupSummaries([*sums, *extremes])
         self._sums, self._synopses = len(sums), tuple(synopses)
@@ -158,13 +159,13 @@ class PredicateStore:
     def _set_leaves(self) -> None:
         beside = (store for cells in self.by_value.values() for store in cells.stores)
         for store in (self.summaries.store, *beside):
-            store.windows.view[:, LEAVES] = store.windows.view[:, COMES] + self.keep
+            store.windows.view[:, LEAVES] = end_after(store.windows.view[:, COMES], self.keep)
 
     def fold(self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]) -> Int64s:
         """Take rows, in the order of time, into the open sub-windows; in which summary each is."""
         self.fold_values(codes, ts, arguments)
         comes = round_up(ts, self.s)
-        return self.summaries.fold(codes, comes, comes + self.keep, arguments)
+        return self.summaries.fold(codes, comes, end_after(comes, self.keep), arguments)
 
     def fold_values(
         self, codes: Int64s, ts: Int64s, arguments: Sequence[pa.Array]
@@ -174,7 +175,9 @@ class PredicateStore:
             return {}
         comes = round_up(ts, self.s)
         return {
-            (kept, argument): cells.fold(codes, comes, comes + self.keep, arguments[argument])
+            (kept, argument): cells.fold(
+                codes, comes, end_after(comes, self.keep), arguments[argument]
+            )
             for (kept, argument), cells in self.by_value.items()
         }
 
@@ -185,7 +188,7 @@ class PredicateStore:
         of its aggregates that are ``long``.
         """
         comes = round_up(ts, self.s)
-        self.summaries.merge(codes, comes, comes + self.keep, parts, long)
+        self.summaries.merge(codes, comes, end_after(comes, self.keep), parts, long)
 
     def merge_values(
         self, cells: ByValue, codes: Int64s, ts: Int64s, values: pa.Array, counts: Int64s
@@ -193,7 +196,7 @@ class PredicateStore:
         """The same for values, which they have counted."""
         comes = round_up(ts, self.s)
         held = self.by_value[cells]
-        held.merge(codes, comes, comes + self.keep, values, counts[:, np.newaxis])
+        held.merge(codes, comes, end_after(comes, self.keep), values, counts[:, np.newaxis])
 
     def close(self, now: int) -> None:
         """Every row up to ``now`` has come: update the synopses."""
@@ -307,7 +310,7 @@ class PredicateStore:
         """Drop sub-windows that nobody will ask for again: of those that were kept for their time
         the ones that end up to ``needed``, if that is given.
         """
-        until = None if needed is None else needed + self.keep
+        until = None if needed is None else min(needed + self.keep, FOREVER)
         for cells in self.by_value.values():
             cells.forget(until=until)
         first = self.summaries.forget(until)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations
 
 from windrow.core.errors import WindrowError
+from windrow.core.time import FOREVER
 from windrow.sharing.rules.periodic_query import Contents, PeriodicQuery
 from windrow.sharing.rules.sharing_plan import Arrival, Member, Part, SharingPlan, Synopsis
 from windrow.sharing.rules.ss1_window_lengths import serves_window
@@ -300,7 +301,7 @@ def _complete_from(held: int | None, query: PeriodicQuery, now: int | None) -> i
     if held is None or now is None:
         return None
     slide = query.slide
-    complete = -(-(held + query.window) // slide) * slide
+    complete = min(-(-(held + query.window) // slide) * slide, FOREVER)
     return None if complete <= (now // slide + 1) * slide else complete
 
 
