@@ -114,7 +114,7 @@ FULL: dict[str, Any] = {
     "panes": (10, 100),
 }
 QUICK: dict[str, Any] = {
-    "plan": Plan(rows=5_000, warm=16, drops=6),
+    "plan": Plan(warm=16, drops=6),
     "sample": Sample(ways=("panes",), queries=10, files=10),
     "ours": (1, 100, 1_000),
     "apart": (),
