@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from tests.support import runs
 from tests.support.runs import run_embedded
-from windrow.engine.progress import Report
+from windrow.engine.progress import Progress, Report
 from windrow.plan.catalog import Catalog
 from windrow.plan.program import compile_script
 from windrow.result_files.change_table import read_changes
@@ -61,6 +62,29 @@ def run_on_spark(catalog: Catalog, checkpoint: Path, **options: Any) -> Report:
     return runs.run_on_spark(catalog, checkpoint, files_per_trigger=1, **options)
 
 
+def run_two_files(catalog: Catalog, checkpoint: Path) -> Report:
+    """A run that is stopped when it has read two files of each stream. The others come afterwards,
+    so that something is left for the next run however fast this one is."""
+    sources = [Path(stream.source.path) for stream in catalog.streams if stream.source is not None]
+    later = {
+        file: file.with_name(f".{file.name}")
+        for source in sources
+        for file in sorted(source.iterdir())[2:]
+    }
+    for file, hidden in later.items():
+        file.rename(hidden)
+    stop = threading.Event()
+
+    def stop_after_two(progress: Progress) -> None:
+        if progress.batches >= 2:
+            stop.set()
+
+    report = run_on_spark(catalog, checkpoint, once=False, on_progress=stop_after_two, stop=stop)
+    for file, hidden in later.items():
+        hidden.rename(file)
+    return report
+
+
 def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
     """Per instant the net change of the bag, as the query's result files have it."""
     declared = next(q for q in catalog.queries if q.name == query)
@@ -75,4 +99,11 @@ def net_changes(catalog: Catalog, query: str) -> dict[int, Counter[str]]:
     return {t: bag for t, bag in bags.items() if bag}
 
 
-__all__ = ["compiled", "net_changes", "run_embedded", "run_on_spark", "write_streams"]
+__all__ = [
+    "compiled",
+    "net_changes",
+    "run_embedded",
+    "run_on_spark",
+    "run_two_files",
+    "write_streams",
+]

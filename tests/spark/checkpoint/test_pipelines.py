@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import pytest
 
 import windrow
-from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
+from tests.spark.scripts import (
+    compiled,
+    net_changes,
+    run_embedded,
+    run_on_spark,
+    run_two_files,
+    write_streams,
+)
 from windrow.core.errors import DataError, StateError
 from windrow.core.time import Clock
 from windrow.result_files.commits import commits
@@ -143,16 +149,8 @@ class TestOnSpark:
     def test_queries_come_and_go_and_come_back_and_none_loses_a_row(self, tmp_path):
         write_streams(tmp_path, files=4, rows=120)
         checkpoint = tmp_path / "checkpoint"
-        stop = threading.Event()
-
-        def stop_after_two(progress):
-            if progress.batches >= 2:
-                stop.set()
-
         first = {"groups": GROUPS, "pairs": PAIRS}
-        run_on_spark(
-            compiled(tmp_path, first, "found"), checkpoint, on_progress=stop_after_two, stop=stop
-        )
+        run_two_files(compiled(tmp_path, first, "found"), checkpoint)
         second = {"pairs": PAIRS, "total": TOTAL}
         run_on_spark(compiled(tmp_path, second, "found"), checkpoint)
         assert read_pipeline(checkpoint / "pipeline-1").left == {"groups"}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 
-from tests.spark.scripts import net_changes, run_embedded, run_on_spark
+from tests.spark.scripts import net_changes, run_embedded, run_on_spark, run_two_files
 from windrow.cli.demo import below, script
 from windrow.cli.trace import TraceParameters, write_trace
 from windrow.plan.catalog import Catalog
@@ -32,13 +31,7 @@ def test_the_demo_gives_the_same_changes_on_both_runners_also_when_it_is_stopped
     write_trace(tmp_path / "data" / "trace", TraceParameters(rows=ROWS, files=FILES))
     expected, found = (catalog_in(tmp_path / n, tmp_path / "data") for n in ("one", "two"))
     reference = run_embedded(expected)
-    stop = threading.Event()
-
-    def on_progress(progress):
-        if progress.batches >= 2:
-            stop.set()
-
-    first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
+    first = run_two_files(found, tmp_path / "checkpoint")
     cut_off = [len(commits(query.destination)) for query in first.queries]
     assert 2 <= max(cut_off) < FILES, "it was stopped in the middle"
     second = run_on_spark(found, tmp_path / "checkpoint")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +10,13 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from tests.spark.scripts import net_changes, run_embedded, run_on_spark, write_streams
+from tests.spark.scripts import (
+    net_changes,
+    run_embedded,
+    run_on_spark,
+    run_two_files,
+    write_streams,
+)
 from windrow.core.errors import StateError
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
@@ -105,13 +110,7 @@ def test_a_run_that_is_stopped_and_a_batch_that_is_repeated_leave_no_row_twice_o
     write_streams(tmp_path, files=5)
     expected, found = (script(tmp_path, out, summed()) for out in ("expected", "found"))
     reference = run_embedded(expected)
-    stop = threading.Event()
-
-    def on_progress(progress):
-        if progress.batches >= 2:
-            stop.set()
-
-    first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
+    first = run_two_files(found, tmp_path / "checkpoint")
     home, pipeline = (tmp_path / "checkpoint" / n for n in (f"{PREFIX}q0", "pipeline-1"))
     done = commits(home / "results")
     assert 2 <= len(done) < 5
@@ -167,14 +166,8 @@ def test_a_group_goes_on_when_queries_come_and_go_but_not_when_one_is_changed(
     spark, tmp_path, started
 ):
     write_streams(tmp_path, files=5)
-    stop = threading.Event()
-
-    def on_progress(progress):
-        if progress.batches >= 2:
-            stop.set()
-
     whole = script(tmp_path, "found", summed())
-    run_on_spark(whole, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
+    run_two_files(whole, tmp_path / "checkpoint")
     queries = summed()
     queries["q9"] = (SUMS.format(10, 12), "parquet")
     del queries["q0"], queries["q2"], queries["q3"]

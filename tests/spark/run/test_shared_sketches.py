@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.spark.run.test_shared import script, started  # noqa: F401
-from tests.spark.run.test_shared_synopses import stopped_after_two
-from tests.spark.scripts import net_changes, run_embedded, run_on_spark, write_streams
+from tests.spark.scripts import (
+    net_changes,
+    run_embedded,
+    run_on_spark,
+    run_two_files,
+    write_streams,
+)
 from windrow.spark.checkpoint.checkpoint_query import query_checkpoint
 
 pytestmark = pytest.mark.spark
@@ -29,7 +34,7 @@ def test_estimates_and_bounds_are_those_alone_also_after_a_restart(spark, tmp_pa
     write_streams(tmp_path, files=4)
     queries = {name: (query, "parquet") for name, query in QUERIES.items()}
     found = script(tmp_path, "found", queries)
-    stopped_after_two(found, tmp_path / "checkpoint")
+    run_two_files(found, tmp_path / "checkpoint")
     report = run_on_spark(found, tmp_path / "checkpoint")
     assert set(started) == {"middles and 3 more"}
     assert all(query.rows_out > 0 for query in report.queries)

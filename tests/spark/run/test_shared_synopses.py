@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +14,13 @@ import windrow
 from tests.faults.points import POINTS, fail_at
 from tests.spark.run.test_fault_points import broken
 from tests.spark.run.test_shared import bag, same_reports, script, started  # noqa: F401
-from tests.spark.scripts import net_changes, run_embedded, run_on_spark, write_streams
+from tests.spark.scripts import (
+    net_changes,
+    run_embedded,
+    run_on_spark,
+    run_two_files,
+    write_streams,
+)
 from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.engine.progress import Report
 from windrow.plan.catalog import Catalog
@@ -55,16 +60,6 @@ def test_queries_answer_as_embedded_alone_and_in_one_job(spark, tmp_path, starte
     assert all(q.rows_out > 0 for q in report.queries)
 
 
-def stopped_after_two(catalog, checkpoint: Path) -> None:
-    stop = threading.Event()
-
-    def on_progress(progress):
-        if progress.batches >= 2:
-            stop.set()
-
-    run_on_spark(catalog, checkpoint, on_progress=on_progress, stop=stop)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("shuffled")
 def test_a_group_goes_on_when_queries_go_and_come_but_not_when_one_is_changed(
@@ -74,7 +69,7 @@ def test_a_group_goes_on_when_queries_go_and_come_but_not_when_one_is_changed(
 ):
     write_streams(tmp_path, files=5)
     whole = script(tmp_path, "found", periodic())
-    stopped_after_two(whole, tmp_path / "checkpoint")
+    run_two_files(whole, tmp_path / "checkpoint")
     queries = periodic()
     del queries["q0"], queries["q1"]  # the third is the sum of what these were kept for
     queries["q8"] = (SHAPES[1], "parquet")
@@ -144,7 +139,7 @@ def check_joined(found: Catalog, expected: Catalog, report: Report) -> dict[str,
 @pytest.mark.usefixtures("shuffled")
 def test_queries_that_are_new_to_a_checkpoint_join_the_group(spark, tmp_path, started):  # noqa: F811
     write_streams(tmp_path, files=5)
-    stopped_after_two(script(tmp_path, "found", periodic()), tmp_path / "checkpoint")
+    run_two_files(script(tmp_path, "found", periodic()), tmp_path / "checkpoint")
     started.clear()
     found, expected = (late_script(tmp_path, out, "parquet") for out in ("found", "expected"))
     report = run_on_spark(found, tmp_path / "checkpoint")
