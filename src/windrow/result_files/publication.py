@@ -105,6 +105,11 @@ class Publication:
         self._over: str | None = None
         self._unsynced: list[str] = []
 
+    @property
+    def takes_long(self) -> bool:
+        """Whether more is to be written than a commit, or not to a disk."""
+        return self.more is not None or isinstance(self._path, ObjectPath)
+
     def write(self) -> None:
         """Write down all that there is, unless it has been committed before."""
         self.done = self.place.is_committed(self.commit.batch)
@@ -197,12 +202,13 @@ STEPS = tuple(
         ("write", "sync", "name_files", "sync_files", "name_commit", "sync_commit"),
     )
 )
+WAIT_FOR_DISK = STEPS[1::2]
 SideBySide = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
 
 
 def publish_together(publications: Sequence[Publication], side_by_side: SideBySide = map) -> None:
-    """Publish in different places, step by step; each step is done ``side_by_side``, as by the
-    ``map`` of an executor.
+    """Publish in different places, step by step; steps that wait are done ``side_by_side``, as by
+    the ``map`` of an executor. Others are over before threads have taken turns.
 
     Whoever publishes in several places holds them in the same order.
     """
@@ -212,8 +218,10 @@ def publish_together(publications: Sequence[Publication], side_by_side: SideBySi
         with ExitStack() as held:
             for publication in part:
                 held.enter_context(publishing(publication.place.directory))
+            takes_long = any(publication.takes_long for publication in part)
             for step in STEPS:
-                for _ in side_by_side(step, part):
+                spread = side_by_side if takes_long or step in WAIT_FOR_DISK else map
+                for _ in spread(step, part):
                     pass
         for _ in side_by_side(Publication.compact_if_due, [p for p in part if p.counts_commits]):
             pass

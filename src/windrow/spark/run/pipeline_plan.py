@@ -73,14 +73,19 @@ class PipelinePlan:
         """What a job is filled with in its first micro-batch, if it came later."""
         return self.jobs[number].fill_task(number, self._place, self.home.fills)
 
+    @property
+    def watches(self) -> bool:
+        """Whether the source waits itself for something new: not for deliveries and DataFrames, for
+        who waits for those waits for the source."""
+        return not (self.feed.once or self.feed.live or self._framed)
+
     def frame(self) -> DataFrame:
         """The streaming DataFrame whose micro-batches are taken."""
-        feed = self.feed
         options = {
             "specs": encode_specs([t.spec for t in self.tasks]),
             "offsets": str(self.home.offsets),
         }
-        if not (feed.once or feed.live or self._framed):  # who waits for those waits for the source
+        if self.watches:
             options[WATCHED] = str(WATCHING * 0.9)
         source = self._session.readStream.format(FORMAT).options(**options).load()
         # The source comes first: a union belongs to the session of its first part.

@@ -54,7 +54,7 @@ STREAMING = {
     "spark.sql.streaming.minBatchesToRetain": str(RETAINED),
     # Which bucket is in which partition is fixed; there is nothing to adapt.
     "spark.sql.adaptive.enabled": "false",
-    # A watched directory is listed as often as this when nothing new comes.
+    # Between looks at what a connection delivers, or a DataFrame has, when nothing new comes.
     "spark.sql.streaming.pollingDelay": "50ms",
     # The plan of every micro-batch is written down for whoever looks, in as few words as there are.
     "spark.sql.ui.explainMode": "simple",

@@ -50,6 +50,8 @@ from windrow.spark.stage.state_files import StateCommits, Version
 NOTHING_TO_RUN = {"spark.sql.codegen.wholeStage": "false"}
 """Of a query whose tasks are all ours: Spark would write code for every micro-batch that runs over
 no rows."""
+NO_PAUSE = {"spark.sql.streaming.pollingDelay": "1ms"}
+"""Of a query whose source waits for something new: what came in a pause of Spark's would wait."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet, or have nothing new."""
 
@@ -298,18 +300,19 @@ class Pipeline:
     # What Spark is given
 
     def _start(self) -> StreamingQuery:
-        session, framed = self._session, self.feed.frames
-        with active(session), with_settings(session, {} if framed else NOTHING_TO_RUN):
+        session, plan = self._session, self.plan
+        settings = ({} if self.feed.frames else NOTHING_TO_RUN) | (NO_PAUSE if plan.watches else {})
+        with active(session), with_settings(session, settings):
             session.dataSource.register(WindrowSource)
-            return self._writer().start()
+            return self._writer(plan).start()
 
     @property
     def plan(self) -> PipelinePlan:
         """What Spark is given."""
         return PipelinePlan(self._session, self.home, self.jobs, self.feed, self._exchange)
 
-    def _writer(self) -> DataStreamWriter:
-        plan, self._grown = self.plan, None
+    def _writer(self, plan: PipelinePlan) -> DataStreamWriter:
+        self._grown = None
         take = partial(self._take, plan.micro_batches())
         writer = plan.frame().writeStream.foreachBatch(take)
         writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own

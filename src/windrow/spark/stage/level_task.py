@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from windrow.core.errors import StateError
+from windrow.core.thresholds import Threshold
 from windrow.object_store.object_path import path_of
 from windrow.operators.base import Saved, below
 from windrow.sharing.schedule import Pace
@@ -41,6 +42,8 @@ Answers = list[tuple[BucketHost, Answer]]
 """What the buckets of a task answer for one job."""
 HANDS = 4
 """Results are synced and published side by side: each waits for the disk, not the processor."""
+SMALL = Threshold(1 << 20)
+"""Bytes of answers up to which those of several jobs are synced together."""
 OF_ALL = (StateError, MemoryError, OSError)
 """Errors that are nobody's own: a damaged checkpoint, a full disk."""
 
@@ -196,19 +199,25 @@ class LevelTask:
         )
 
     def _deliver(self, answers: Mapping[int, Answers]) -> dict[int, Report]:
-        """Hide the answers of last stages, by job, and wait until all are on the disk. One gets
-        there while the next is written."""
-        found, syncing = {}, {}
+        """Hide the answers of last stages, by job, and wait until all are on the disk. A large one
+        gets there while the next is written; small ones go together, since threads that take turns
+        for each would take longer than the disk."""
+        found, syncing, small = {}, {}, list[int]()
         for job, mine in answers.items():
             task = self._by_job[job]
             with failing_alone(job):
                 found[job] = task.deliver(mine)
                 if task.tells(mine):
                     continue
-                if len(answers) == 1:
-                    task.sync(found[job])
+                if sum(answer.delta.nbytes for _, answer in mine) <= SMALL.value:
+                    small.append(job)
                 else:
                     syncing[job] = _hands().submit(task.sync, found[job])
+        for job in small[1:]:
+            syncing[job] = _hands().submit(self._by_job[job].sync, found[job])
+        for job in small[:1]:
+            with failing_alone(job):
+                self._by_job[job].sync(found[job])
         for job, synced in syncing.items():
             with failing_alone(job):
                 synced.result()
