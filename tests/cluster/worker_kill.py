@@ -15,7 +15,8 @@ from urllib.request import urlopen
 from tests.cluster.standalone import Cluster
 from tests.cluster.worker_host import Host
 
-PATIENCE = 180.0
+PATIENCE = 400.0
+"""Seconds, in which a busy machine has packed the environment and run the first tasks."""
 
 
 def free_port() -> int:
