@@ -203,12 +203,15 @@ STEPS = tuple(
     )
 )
 WAIT_FOR_DISK = STEPS[1::2]
-SideBySide = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
+Spread = Callable[[Callable[[Publication], None], Sequence[Publication]], Iterable[None]]
+"""Does something for each publication, as ``map`` does, or the ``map`` of an executor."""
 
 
-def publish_together(publications: Sequence[Publication], side_by_side: SideBySide = map) -> None:
-    """Publish in different places, step by step; steps that wait are done ``side_by_side``, as by
-    the ``map`` of an executor. Others are over before threads have taken turns.
+def publish_together(
+    publications: Sequence[Publication], waiting: Spread = map, quick: Spread = map
+) -> None:
+    """Publish in different places, step by step: steps that wait by ``waiting``, and by ``quick``
+    those that are over, on a disk of this machine, before threads would have taken turns.
 
     Whoever publishes in several places holds them in the same order.
     """
@@ -220,10 +223,10 @@ def publish_together(publications: Sequence[Publication], side_by_side: SideBySi
                 held.enter_context(publishing(publication.place.directory))
             takes_long = any(publication.takes_long for publication in part)
             for step in STEPS:
-                spread = side_by_side if takes_long or step in WAIT_FOR_DISK else map
+                spread = waiting if takes_long or step in WAIT_FOR_DISK else quick
                 for _ in spread(step, part):
                     pass
-        for _ in side_by_side(Publication.compact_if_due, [p for p in part if p.counts_commits]):
+        for _ in waiting(Publication.compact_if_due, [p for p in part if p.counts_commits]):
             pass
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import zip_longest
 
-from windrow.result_files.publication import Publication, publish_together
+from windrow.result_files.publication import Publication, Spread, publish_together
 from windrow.spark.run.spark_job import SparkJob
 from windrow.spark.sink.file_delivery import merge
 from windrow.spark.stage.level_task import HANDS
@@ -16,7 +16,10 @@ from windrow.spark.stage.stage_task import Report
 
 class ResultPublisher:
     """Threads start when they are needed, stay as long as the pipeline, and cost nothing when they
-    are not."""
+    are not. ``on_one_machine`` says that no disk is behind a network: there they do not wait."""
+
+    def __init__(self, *, on_one_machine: bool) -> None:
+        self._quick: Spread = map if on_one_machine else self._side_by_side
 
     def publish(
         self, jobs: Mapping[int, SparkJob], batch: int, found: Mapping[int, Sequence[Report]]
@@ -26,7 +29,7 @@ class ResultPublisher:
         for together in zip_longest(*lists, fillvalue=()):
             publications = merge(publication for part in together for publication in part)
             if len(publications) > 1:
-                publish_together(publications, self._side_by_side)
+                publish_together(publications, self._side_by_side, self._quick)
             else:
                 publish_together(publications)
 

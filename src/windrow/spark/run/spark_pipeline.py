@@ -95,7 +95,7 @@ class Pipeline:
             },
         )
         self.published: dict[int, int] = {}
-        self._publisher = ResultPublisher()
+        self._publisher = ResultPublisher(on_one_machine=self._exchange is not None)
         self._hooks: dict[int, list[Callable[[], None]]] = {}
         self.on_prepared: list[Callable[[], None]] = []
 
