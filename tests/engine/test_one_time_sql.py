@@ -123,6 +123,21 @@ def test_who_misspells_a_table_is_told_which_there_are(db) -> None:
         db.query("SELECT * FROM total")
 
 
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT totls.n FROM totals", "found no table totls in FROM; did you mean totals?"),
+        ("SELECT totals.nn FROM totals", "found no column nn in totals"),
+        ("SELECT flor(1.5)", "found no function flor; did you mean floor?"),
+        ("SELEC 1", 'found syntax error at or near "SELEC"'),
+    ],
+)
+def test_an_error_says_what_is_missing_and_what_may_have_been_meant(db, sql: str, words) -> None:
+    with pytest.raises(InputError, match=re.escape(f"SQL: {words}")) as error:
+        db.query(sql)
+    assert "the tables are" not in str(error.value)
+
+
 def test_a_name_alone_is_answered_with_the_select_that_it_means(db) -> None:
     with pytest.raises(InputError, match=r"all of its rows are SELECT \* FROM totals$"):
         db.query("totals;")
@@ -134,7 +149,7 @@ def test_a_column_that_is_a_word_of_sql_is_said_to_need_quotes() -> None:
         db.execute("CREATE QUERY q AS SELECT at, k FROM calls [RANGE 9]")
         with pytest.raises(InputError, match=r'as a column write "at"$'):
             db.query("SELECT MIN(at) FROM q")
-        with pytest.raises(InputError, match=r"the tables are calls, q$"):
+        with pytest.raises(InputError, match=r"found no column kk; did you mean k\?$"):
             db.query("SELECT kk, 'at' FROM q")
         assert db.query('SELECT MIN("at") AS first FROM q').to_pylist() == [{"first": None}]
 

@@ -23,6 +23,7 @@ from sqlglot.errors import SqlglotError
 
 from windrow.core.errors import InputError
 from windrow.cql.script_parameters import Values
+from windrow.engine.sql_errors import problem_of
 
 SECONDS = 0.05
 """Between two attempts to stop a query."""
@@ -74,20 +75,15 @@ def answer_sql(
             answer = run_sql(connection, sql, parameters)
         except duckdb.Error as error:
             columns = [name for table in tables.values() for name in table.column_names]
-            remedy = unquoted_words(connection, sql, columns) or remedy
-            raise InputError(where="SQL", found=words_of(error), remedy=remedy) from error
+            problem = problem_of(error)
+            about_tables = problem.of_table or sql.strip(" ;\n").isidentifier()
+            remedy = (
+                unquoted_words(connection, sql, columns)
+                or problem.suggestion
+                or (remedy if about_tables else "")
+            )
+            raise InputError(where="SQL", found=problem.found, remedy=remedy) from error
     return answer.replace_schema_metadata(instants_as_metadata(instants))
-
-
-def words_of(error: duckdb.Error) -> str:
-    """What DuckDB says, without its part that says so, all functions of a name, and its own tables.
-
-    >>> words_of(duckdb.Error('Catalog Error: Table x does not exist!\\nDid you mean "pg_am"?'))
-    'Table x does not exist!'
-    """
-    text = re.sub(r"^\w[\w ]* Error: ", "", str(error))
-    text = re.sub(r"\n\tCandidate functions:(\n\t[^\n]*)*", "", text)
-    return re.sub(r'\nDid you mean "(pg|duckdb|sqlite)_[^\n]*', "", text).strip()
 
 
 def instants_as_metadata(instants: Mapping[str, int | None]) -> dict[bytes | str, bytes | str]:

@@ -38,7 +38,8 @@ from windrow.cli.archive.output import give
 from windrow.cli.archive.probe import reader_of
 from windrow.cli.error_messages import errors_in_words
 from windrow.core.errors import WindrowError
-from windrow.engine.one_time_sql import check_statement, run_sql, unquoted_words, words_of
+from windrow.engine.one_time_sql import check_statement, run_sql, unquoted_words
+from windrow.engine.sql_errors import problem_of
 
 
 def sql(
@@ -75,8 +76,10 @@ def sql(
             except duckdb.Error as error:
                 if entries.failure is not None:
                     raise entries.failure from error
-                remedy = unquoted_words(connection, query, entries.schema.names)
-                raise ArchiveError(where="SQL", found=words_of(error), remedy=remedy) from error
+                problem = problem_of(error)
+                unquoted = unquoted_words(connection, query, entries.schema.names)
+                remedy = unquoted or problem.suggestion
+                raise ArchiveError(where="SQL", found=problem.found, remedy=remedy) from error
             give(found, into, as_json=as_json, ordered=True)
 
 
