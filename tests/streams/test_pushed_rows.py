@@ -86,8 +86,9 @@ LISTS = [["x"], None, ["y", "z"]]
 )
 def test_views_of_lists_and_texts_are_values_like_others(lists):
     data = {"ts": [1, 2, 3], "a": lists}
-    data = pl.DataFrame(data) if isinstance(lists, pl.Series) else pa.table(data)
-    assert parse_pushed(data, NESTED).rows["a"].to_pylist() == LISTS
+    table = pl.DataFrame(data) if isinstance(lists, pl.Series) else pa.table(data)
+    for pushed in (table, data):
+        assert parse_pushed(pushed, NESTED).rows["a"].to_pylist() == LISTS
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["7", "x"])])
@@ -114,6 +115,19 @@ def test_two_columns_of_one_name_are_refused_in_words():
     twice = pd.DataFrame([[1, 2, 3]], columns=["ts", "k", "k"])
     with pytest.raises(InputError, match="several columns named k"):
         parse_pushed(twice, STREAM)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, lambda of: np.array([of["v"]])])
+def test_a_table_in_place_of_a_column_is_an_error_in_words(table):
+    with pytest.raises(InputError, match="a whole table as v; put one of its columns there"):
+        parse_pushed({**DATA, "v": table({"v": DATA["v"]})}, STREAM)
+
+
+def test_a_text_in_a_numpy_array_that_does_not_fit_is_shown_as_it_was_written():
+    texts = np.array(["7", "x"])
+    parsed = parse_pushed({**DATA, "k": texts, "name": texts.astype("S")}, STREAM)
+    assert parsed.rows["name"].to_pylist() == ["7"]
+    assert [r.reason for r in parsed.rejected] == ["column k: expected INT, found 'x'"]
 
 
 MISFITS = {

@@ -155,11 +155,16 @@ def _as_values(values: Any, name: Any) -> Values:
         raise TypeError(f"one value of {name}, {values!r}; put a single row into a list: [row]")
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _whole(values)
+    if len(getattr(values, "shape", ())) > 1:
+        raise TypeError(f"a whole table as {name}; put one of its columns there")
     if _is_of_pandas(values):
         return _of_series(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
         return pa.array(values.copy())  # whose owner may go on to write to it
-    return list(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
+        return [value.item() for value in values]
+    # What a list of polars has in it are lists only in what its own method makes.
+    return values.to_list() if hasattr(values, "to_list") else list(values)
 
 
 def _is_of_pandas(data: Any) -> bool:
