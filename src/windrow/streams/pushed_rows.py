@@ -46,15 +46,19 @@ def parse_pushed(data: Any, declaration: StreamDeclaration) -> Parsed:
     return enforce(chosen, numbers, declaration, texts)
 
 
+def columns_of(data: Any, declaration: StreamDeclaration) -> dict[str, Values]:
+    """The data's columns, which are data too: an iterator can be looked through only once."""
+    return _columns(data, declaration, f"data pushed to {declaration.name}")
+
+
 def column_names(data: Any, declaration: StreamDeclaration) -> set[str]:
     """The names of the data's columns, in lower case."""
-    where = f"data pushed to {declaration.name}"
-    return {name.lower() for name in _columns(data, declaration, where)}
+    return {name.lower() for name in columns_of(data, declaration)}
 
 
 def clock_of_column(data: Any, name: str, declaration: StreamDeclaration) -> Clock | None:
     """The clock that the values of a pushed column are on; None if there is none to judge by."""
-    columns = _columns(data, declaration, f"data pushed to {declaration.name}")
+    columns = columns_of(data, declaration)
     values = next((v for n, v in columns.items() if n.lower() == name), None)
     if values is None or not len(values):
         return None
