@@ -174,6 +174,14 @@ def test_moments_are_taken_in_utc_and_cut_to_microseconds():
     assert parse_pushed(table, MOMENTS).rows.to_pylist() == expected
 
 
+def test_a_text_with_half_a_character_is_no_time_and_refuses_its_row_only():
+    for half in ("\ud800", b"\xff".decode(errors="surrogateescape")):
+        parsed = parse_pushed({"at": [half, "2026-03-01 09:00:00"], "day": [None, half]}, MOMENTS)
+        assert [r.reason.split(",")[0] for r in parsed.rejected] == [
+            "column at: expected TIMESTAMP", "column day: expected DATE",
+        ]  # fmt: skip
+
+
 def test_an_integer_is_no_timestamp():
     parsed = parse_pushed({"at": [5], "day": ["2020-01-01"]}, MOMENTS)
     assert "column at: expected TIMESTAMP, found 5" in parsed.rejected[0].reason

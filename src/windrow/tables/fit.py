@@ -47,7 +47,7 @@ def count_cut(values: Values, kind: Type) -> int:
     if kind is not Type.TIMESTAMP:
         return 0
     if isinstance(values, list):
-        texts = pa.array([v for v in values if isinstance(v, str)], pa.string())
+        texts = _array([v for v in values if isinstance(v, str)])
         moments = [v for v in values if isinstance(v, np.datetime64)]
         pandas = sum(bool(getattr(v, "nanosecond", 0)) for v in values)
         fine = sum(v != v.astype("datetime64[us]") for v in moments)
