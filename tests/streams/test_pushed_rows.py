@@ -91,6 +91,15 @@ def test_views_of_lists_and_texts_are_values_like_others(lists):
         assert parse_pushed(pushed, NESTED).rows["a"].to_pylist() == LISTS
 
 
+def test_fields_of_structs_are_found_in_any_case_in_dicts_as_in_arrow():
+    kind = Type.struct([("a", Type.INT), ("b", Type.STRING)])
+    stream = StreamDeclaration("n", Schema((SCHEMA[0], Field("v", kind))), 0, Clock.INTEGER)
+    rows = [{"ts": 1, "v": {"A": 5, "b": "x", "B": "y"}}, {"ts": 2, "v": {"A": None, "b": None}}]
+    for data in (rows, pa.Table.from_pylist(rows)):
+        found = parse_pushed(data, stream).rows["v"].to_pylist()
+        assert found == [{"a": 5, "b": "x"}, {"a": None, "b": None}]
+
+
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["7", "x"])])
 def test_texts_of_polars_are_read_as_numbers_and_times_or_refused_one_by_one(kind):
     texts = pl.Series(["7", "x", None], dtype=kind)
