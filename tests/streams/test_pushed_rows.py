@@ -100,6 +100,15 @@ def test_fields_of_structs_are_found_in_any_case_in_dicts_as_in_arrow():
         assert found == [{"a": 5, "b": "x"}, {"a": None, "b": None}]
 
 
+def test_lists_of_nothing_in_the_middle_of_a_column_are_values_like_others():
+    lists = pa.array([[None], None, [None, None], []])
+    for many in (lists, pa.concat_arrays([lists, lists])):
+        for start in range(4):
+            part = many.slice(start)
+            data = {"ts": list(range(len(part))), "a": part}
+            assert parse_pushed(data, NESTED).rows["a"].to_pylist() == part.to_pylist()
+
+
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["7", "x"])])
 def test_texts_of_polars_are_read_as_numbers_and_times_or_refused_one_by_one(kind):
     texts = pl.Series(["7", "x", None], dtype=kind)

@@ -30,7 +30,7 @@ def fit_nested(values: pa.Array | list[Any], kind: Type, fit: Fit) -> pa.Array:
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), ARROW[kind])
     if kind.element is not None and _is_any_list(values.type):
-        return _lists(pc.cast(values, pa.list_(values.type.value_type)), kind, fit)
+        return _lists(values, kind, fit)
     if kind.fields and pa.types.is_struct(values.type):
         return _structs(values, kind, fit)
     return pa.nulls(len(values), ARROW[kind])
