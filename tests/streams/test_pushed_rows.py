@@ -86,8 +86,27 @@ LISTS = [["x"], None, ["y", "z"]]
 )
 def test_views_of_lists_and_texts_are_values_like_others(lists):
     data = {"ts": [1, 2, 3], "a": lists}
-    data = pl.DataFrame(data) if isinstance(lists, pl.Series) else pa.table(data)
-    assert parse_pushed(data, NESTED).rows["a"].to_pylist() == LISTS
+    table = pl.DataFrame(data) if isinstance(lists, pl.Series) else pa.table(data)
+    for pushed in (table, data):
+        assert parse_pushed(pushed, NESTED).rows["a"].to_pylist() == LISTS
+
+
+def test_fields_of_structs_are_found_in_any_case_in_dicts_as_in_arrow():
+    kind = Type.struct([("a", Type.INT), ("b", Type.STRING)])
+    stream = StreamDeclaration("n", Schema((SCHEMA[0], Field("v", kind))), 0, Clock.INTEGER)
+    rows = [{"ts": 1, "v": {"A": 5, "b": "x", "B": "y"}}, {"ts": 2, "v": {"A": None, "b": None}}]
+    for data in (rows, pa.Table.from_pylist(rows)):
+        found = parse_pushed(data, stream).rows["v"].to_pylist()
+        assert found == [{"a": 5, "b": "x"}, {"a": None, "b": None}]
+
+
+def test_lists_of_nothing_in_the_middle_of_a_column_are_values_like_others():
+    lists = pa.array([[None], None, [None, None], []])
+    for many in (lists, pa.concat_arrays([lists, lists])):
+        for start in range(4):
+            part = many.slice(start)
+            data = {"ts": list(range(len(part))), "a": part}
+            assert parse_pushed(data, NESTED).rows["a"].to_pylist() == part.to_pylist()
 
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["7", "x"])])
@@ -114,6 +133,19 @@ def test_two_columns_of_one_name_are_refused_in_words():
     twice = pd.DataFrame([[1, 2, 3]], columns=["ts", "k", "k"])
     with pytest.raises(InputError, match="several columns named k"):
         parse_pushed(twice, STREAM)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, lambda of: np.array([of["v"]])])
+def test_a_table_in_place_of_a_column_is_an_error_in_words(table):
+    with pytest.raises(InputError, match="a whole table as v; put one of its columns there"):
+        parse_pushed({**DATA, "v": table({"v": DATA["v"]})}, STREAM)
+
+
+def test_a_text_in_a_numpy_array_that_does_not_fit_is_shown_as_it_was_written():
+    texts = np.array(["7", "x"])
+    parsed = parse_pushed({**DATA, "k": texts, "name": texts.astype("S")}, STREAM)
+    assert parsed.rows["name"].to_pylist() == ["7"]
+    assert [r.reason for r in parsed.rejected] == ["column k: expected INT, found 'x'"]
 
 
 MISFITS = {
@@ -158,6 +190,14 @@ def test_moments_are_taken_in_utc_and_cut_to_microseconds():
     })  # fmt: skip
     expected = [{"at": dt.datetime(2020, 1, 1), "day": dt.date(2020, 1, 1)}]
     assert parse_pushed(table, MOMENTS).rows.to_pylist() == expected
+
+
+def test_a_text_with_half_a_character_is_no_time_and_refuses_its_row_only():
+    for half in ("\ud800", b"\xff".decode(errors="surrogateescape")):
+        parsed = parse_pushed({"at": [half, "2026-03-01 09:00:00"], "day": [None, half]}, MOMENTS)
+        assert [r.reason.split(",")[0] for r in parsed.rejected] == [
+            "column at: expected TIMESTAMP", "column day: expected DATE",
+        ]  # fmt: skip
 
 
 def test_an_integer_is_no_timestamp():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -84,6 +85,20 @@ def test_one_of_the_two_columns_of_updates_alone_is_a_mistake(name: str, tmp_pat
         contents_in([tmp_path / "r.csv"], declared, Clock.INTEGER)
     with pytest.raises(InputError, match=r"data pushed to r: .* alone; add the other column"):
         monitor().parse_pushed([{name: 1, "k": 1, "w": "a"}])
+
+
+@pytest.mark.parametrize("updates", [False, True])
+def test_a_relation_has_also_what_can_be_looked_through_only_once(updates: bool) -> None:
+    columns: dict[str, list[Any]] = {"k": [1, 2], "w": ["a", "b"]}
+    if updates:
+        columns = {"instant": [3, 4], "change": ["+", "+"], **columns}
+    iterators = {name: iter(values) for name, values in columns.items()}
+    for data in (iterators, pa.table(columns).to_reader()):
+        db = windrow.connect()
+        (query,) = db.execute("CREATE RELATION r (k INT, w STRING); SELECT k, w FROM r;")
+        db.push("r", data)
+        db.advance(to=5)
+        assert query.answer().to_pydict() == {"k": [1, 2], "w": ["a", "b"]}
 
 
 def test_a_relation_may_have_a_column_called_like_one_of_updates() -> None:

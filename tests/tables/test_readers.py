@@ -174,6 +174,24 @@ def test_a_broken_json_line_is_refused_alone_with_reason_text_and_number(
     assert refused[0].text == line.decode(errors="replace")
 
 
+def test_lists_of_different_things_where_json_should_have_a_number_refuse_their_rows_only(tmp_path):
+    lines = [json_line(ts=i, k=k) for i, k in enumerate([[1], ["a"], 5, [True], [[1]]])]
+    rows, refused, _ = read(written(tmp_path, b"\n".join(lines), "a.json"), "json")
+    assert [row[:2] for row in rows] == [(2, 5)]
+    assert [r.reason for r in refused] == [
+        f"column k: expected INT, found {found}" for found in ("[1]", '["a"]', "[true]", "[[1]]")
+    ]
+
+
+def test_a_time_in_json_that_is_no_utf_8_refuses_its_row_only(tmp_path):
+    schema = Schema((Field("ts", Type.TIMESTAMP),))
+    declaration = dataclasses.replace(stream("json"), schema=schema, clock=Clock.TIMESTAMP)
+    lines = b'{"ts": "\xff"}\n{"ts": "\\ud800"}\n{"ts": "2026-03-01 09:00:00"}\n'
+    (parsed,) = read_file(written(tmp_path, lines, "a.json"), declaration)
+    assert parsed.numbers.tolist() == [3]
+    assert all("ts: expected TIMESTAMP, found '" in r.reason for r in parsed.rejected)
+
+
 JSON_FORMS = {
     "plain": b'{"ts":1,"k":2,"v":1,"name":"\xc3\xa9"}\n{"ts":2}\n',
     "CRLF": b'{"ts":1,"k":2,"v":1,"name":"\xc3\xa9"}\r\n{"ts":2}\r\n',

@@ -24,6 +24,7 @@ from windrow.engine.runtime import Run, Runtime
 from windrow.plan.catalog import Catalog
 from windrow.plan.jobs import Days, Matches
 from windrow.plan.program import Compiled, compile_script
+from windrow.streams.pushed_rows import columns_of
 from windrow.streams.relations import RelationMonitor
 
 
@@ -198,6 +199,7 @@ class Connection:
         with self._moving():
             monitor = runtime.inputs.monitor(stream)
             if isinstance(monitor, RelationMonitor):
+                data = columns_of(data, monitor.declaration)
                 self._put_on_clock(stream.lower(), monitor.clock_of(data))
             runtime.inputs.accept(stream, data)
             self._step()

@@ -189,7 +189,7 @@ class FrequentGroups:
             return
         remap = self.groups.compact(live)
         counters = grow(fresh(0), len(self.groups), 0)
-        counters[remap[live]] = self._counters[live]
+        counters[remap[live]] = grow(self._counters, size, 0)[live]  # some are in no answer yet
         self._counters = counters
         for store in (self.local, self.lists):
             store.renumber(remap[store.cells.view], len(self.groups))

@@ -46,15 +46,19 @@ def parse_pushed(data: Any, declaration: StreamDeclaration) -> Parsed:
     return enforce(chosen, numbers, declaration, texts)
 
 
+def columns_of(data: Any, declaration: StreamDeclaration) -> dict[str, Values]:
+    """The data's columns, which are data too: an iterator can be looked through only once."""
+    return _columns(data, declaration, f"data pushed to {declaration.name}")
+
+
 def column_names(data: Any, declaration: StreamDeclaration) -> set[str]:
     """The names of the data's columns, in lower case."""
-    where = f"data pushed to {declaration.name}"
-    return {name.lower() for name in _columns(data, declaration, where)}
+    return {name.lower() for name in columns_of(data, declaration)}
 
 
 def clock_of_column(data: Any, name: str, declaration: StreamDeclaration) -> Clock | None:
     """The clock that the values of a pushed column are on; None if there is none to judge by."""
-    columns = _columns(data, declaration, f"data pushed to {declaration.name}")
+    columns = columns_of(data, declaration)
     values = next((v for n, v in columns.items() if n.lower() == name), None)
     if values is None or not len(values):
         return None
@@ -155,11 +159,16 @@ def _as_values(values: Any, name: Any) -> Values:
         raise TypeError(f"one value of {name}, {values!r}; put a single row into a list: [row]")
     if isinstance(values, pa.ChunkedArray | pa.Array):
         return _whole(values)
+    if len(getattr(values, "shape", ())) > 1:
+        raise TypeError(f"a whole table as {name}; put one of its columns there")
     if _is_of_pandas(values):
         return _of_series(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
         return pa.array(values.copy())  # whose owner may go on to write to it
-    return list(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
+        return [value.item() for value in values]
+    # What a list of polars has in it are lists only in what its own method makes.
+    return values.to_list() if hasattr(values, "to_list") else list(values)
 
 
 def _is_of_pandas(data: Any) -> bool:

@@ -47,7 +47,7 @@ def count_cut(values: Values, kind: Type) -> int:
     if kind is not Type.TIMESTAMP:
         return 0
     if isinstance(values, list):
-        texts = pa.array([v for v in values if isinstance(v, str)], pa.string())
+        texts = pa.array([v for v in values if isinstance(v, str) and v.isascii()], pa.string())
         moments = [v for v in values if isinstance(v, np.datetime64)]
         pandas = sum(bool(getattr(v, "nanosecond", 0)) for v in values)
         fine = sum(v != v.astype("datetime64[us]") for v in moments)
@@ -107,7 +107,7 @@ def _fit_one_by_one(values: list[Any], kind: Type) -> pa.Array:
             those = [str(v) for v in those]
         if cls is int and kind.is_floating:
             those = [_as_float(v) for v in those]  # Arrow takes no integer beyond 64 bits
-        parts.append(_fit_array(_array(those), kind))
+        parts.append(_fit_alike(those, kind))
         for offset, place in enumerate(alike):
             origin[place] = filled + offset
         filled += len(alike)
@@ -121,20 +121,17 @@ def _as_float(value: int) -> float | None:
         return None
 
 
-def _array(values: list[Any]) -> pa.Array:
-    """Values of one Python type as a column, NULL for those that Arrow cannot hold."""
+def _fit_alike(values: list[Any], kind: Type) -> pa.Array:
+    """Values of one Python type, NULL for those that Arrow cannot hold. Lists may hold anything,
+    and moments are of one zone or another, so not all that it can hold may be in one array."""
     try:
-        return pa.array(values)
+        together = pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, ValueError, TypeError):
         if len(values) == 1:
-            return pa.nulls(1)
-    half = len(values) // 2
-    first, second = _array(values[:half]), _array(values[half:])
-    if pa.types.is_null(first.type):
-        first = pa.nulls(half, second.type)
-    if pa.types.is_null(second.type):
-        second = pa.nulls(len(values) - half, first.type)
-    return pa.concat_arrays([first, second])
+            return pa.nulls(1, ARROW[kind])
+        half = len(values) // 2
+        return pa.concat_arrays([_fit_alike(values[:half], kind), _fit_alike(values[half:], kind)])
+    return _fit_array(together, kind)
 
 
 def is_text(source: pa.DataType) -> bool:

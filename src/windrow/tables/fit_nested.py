@@ -30,7 +30,7 @@ def fit_nested(values: pa.Array | list[Any], kind: Type, fit: Fit) -> pa.Array:
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), ARROW[kind])
     if kind.element is not None and _is_any_list(values.type):
-        return _lists(pc.cast(values, pa.list_(values.type.value_type)), kind, fit)
+        return _lists(values, kind, fit)
     if kind.fields and pa.types.is_struct(values.type):
         return _structs(values, kind, fit)
     return pa.nulls(len(values), ARROW[kind])
@@ -85,10 +85,17 @@ def _dicts(values: list[Any], kind: Type, fit: Fit) -> pa.Array:
     valid = np.array([v is not None for v in known], np.bool_)
     fields = []
     for name, inner in kind.fields:
-        column = [None if v is None else v.get(name) for v in known]
+        column = [None if v is None else _named(v, name) for v in known]
         fields.append(fit(column, inner))
         valid &= ~_lost(column, fields[-1])
     return struct_array(fields, valid, ARROW[kind])
+
+
+def _named(values: dict[Any, Any], name: str) -> Any:
+    """The value of a name, or of one that differs by case only, as in a struct of Arrow."""
+    if name in values:
+        return values[name]
+    return next((v for k, v in values.items() if str(k).lower() == name.lower()), None)
 
 
 def _structs(values: pa.Array, kind: Type, fit: Fit) -> pa.Array:
