@@ -156,6 +156,26 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
         assert db.query(defined).to_pylist() == [{"n": 2}]  # not the stream, which nobody holds
 
 
+def test_columns_that_are_named_in_turn_are_those_of_the_stream() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k FROM r [RANGE 9];")
+        db.push("r", {"ts": [1, 2], "k": ["a", "b"]})
+        db.advance(to=2)
+        for asked in ("k FROM r [RANGE 9] AS x (k)", "x.i FROM r [RANGE 9] AS x (i, j)"):
+            assert db.query(f"SELECT {asked} ORDER BY 1").columns[0].to_pylist() == [1, 2]
+        assert db.query("SELECT #2 AS k FROM r ORDER BY 1")["k"].to_pylist() == ["a", "b"]
+
+
+def test_explain_says_how_sql_over_a_window_is_computed_and_no_library_says_more(capfd) -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k, v FROM s [RANGE 9];")
+        push(db, [(1, "a", 1)])
+        for explain in ("EXPLAIN", "explain analyze", "EXPLAIN (FORMAT json)"):
+            [row] = db.query(f"{explain} SELECT k, v FROM s [RANGE 5]").to_pylist()
+            assert row["explain_value"]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_field_of_a_struct_is_no_column_of_its_own() -> None:
     with windrow.connect() as db:
         db.execute("""

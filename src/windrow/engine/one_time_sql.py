@@ -41,10 +41,12 @@ _SETTINGS = {
 def tables_in(sql: str) -> set[str]:
     """Lower-case names that may be tables of the text; all its words, if only DuckDB can read it.
 
-    What WITH defines is none of them.
+    What WITH defines is none of them, unless it is made of a table of its own name.
 
     >>> sorted(tables_in("WITH w AS (SELECT * FROM Busy) SELECT * FROM w JOIN hosts USING (ip)"))
     ['busy', 'hosts']
+    >>> tables_in("WITH busy AS (SELECT * FROM busy WHERE bytes > 9) SELECT * FROM busy")
+    {'busy'}
     """
     try:
         trees = [tree for tree in parse(sql, dialect="duckdb") if tree is not None]
@@ -52,8 +54,23 @@ def tables_in(sql: str) -> set[str]:
         trees = []
     if not trees or any(isinstance(tree, exp.Command) for tree in trees):
         return set(re.findall(r"\w+", sql.lower()))
-    named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
-    return named - {part.alias.lower() for tree in trees for part in tree.find_all(exp.CTE)}
+    named = (table for tree in trees for table in tree.find_all(exp.Table))
+    return {table.name.lower() for table in named if not _is_defined(table)}
+
+
+def _is_defined(table: exp.Table) -> bool:
+    """Whether a name means what a WITH defines, of which it is behind or, if RECURSIVE, inside."""
+    inside: exp.Expr = table
+    while (around := inside.parent) is not None:
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if with_ is not None and with_ is not inside:
+            known = with_.expressions
+            if with_ is around and not with_.args.get("recursive"):
+                known = known[: known.index(inside)]
+            if table.name.lower() in (part.alias.lower() for part in known):
+                return True
+        inside = around
+    return False
 
 
 def answer_sql(

@@ -30,7 +30,7 @@ from windrow.engine.late_start import LateStart, fill_points, late_start
 from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.sql_windows import columns_in, take_out_windows
+from windrow.engine.sql_windows import columns_in, split_explain, take_out_windows
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
@@ -104,7 +104,8 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     named = [s.name for s in catalog.streams] + [v.name for v in _stream_views(catalog)]
     streams = {name.lower(): name for name in named}
     others = {v.name.lower(): v.name for v in _views(catalog) if v.name.lower() not in streams}
-    clauses = take_out_windows(sql, streams)
+    explain, select = split_explain(sql)
+    clauses = take_out_windows(select, streams)
     names = frozenset(tables_in(clauses.sql))
     asked = {table: AskedWindow(*found) for table, found in clauses.tables.items()}
     streams |= others
@@ -113,7 +114,8 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     plain = {name: AskedWindow(shown) for name, shown in streams.items() if name in names}
     queries = {f"{q.name.lower()}{SUMMARIES}": q.name.lower() for q in catalog.queries}
     summaries = {n: q for n, q in queries.items() if n in names and catalog.find(n) is None}
-    return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql), summaries)
+    columns = columns_in(clauses.sql)
+    return Request(explain + clauses.sql, names, plain | asked, columns, summaries)
 
 
 def _views(catalog: Catalog) -> list[ViewDeclaration]:
