@@ -528,3 +528,48 @@ def test_windows_that_reach_beyond_the_end_of_time_are_never_complete(shares: bo
         assert db.explain("late").splitlines()[-1] == (
             "late: its answers do not have what came before"
         )
+
+
+@pytest.mark.parametrize(
+    ("question", "complete"),
+    [
+        ("SELECT v, owner FROM s [RANGE 6], h WHERE s.k = h.k EVERY 4", 12),
+        ("SELECT v, owner FROM s [RANGE 6], h WHERE s.k = h.k EVERY 5", 10),
+        ("SELECT v FROM s [RANGE 6], (SELECT k FROM h EVERY 7) AS i WHERE s.k = i.k", 14),
+        ("SELECT owner FROM h EVERY 4", 12),
+    ],
+)
+def test_what_every_shows_of_a_relation_is_complete_from_when_it_looks_next(question, complete):
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(STREAMS + HOLD)
+        [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            connection.push("h", [{"instant": 1, "change": "+", "k": "a", "owner": "Ann"}])
+            push(connection, "s", [(ts, "a", ts % 4) for ts in range(1, 11)])
+            connection.advance(to=10)
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == complete
+        for instant in range(11, 19):
+            for connection in (db, other):
+                connection.advance(to=instant)
+            check(early, late)
+
+
+def test_a_query_over_two_relations_is_complete_from_the_instant_of_the_later_one() -> None:
+    question = "SELECT a.k FROM h AS a, i AS b WHERE a.k = b.k"
+    with windrow.connect() as db, windrow.connect() as other:
+        [*_, early] = other.execute(f"{STREAMS} CREATE RELATION i (k STRING); {question};")
+        db.execute(f"{STREAMS} CREATE RELATION i (k STRING);")
+        for connection in (db, other):
+            for instant, k in ((1, "a"), (11, "b")):
+                connection.push("h", [{"instant": instant, "change": "+", "k": k, "owner": "A"}])
+            connection.push("i", [{"instant": 1, "change": "+", "k": "a"}])
+            connection.push("i", [{"instant": 6, "change": "+", "k": "b"}])
+        [late] = db.execute(question)
+        assert late.complete_from == 10
+        for instant in (7, 10, 12):
+            for connection in (db, other):
+                connection.push("i", [{"instant": instant, "change": "+", "k": "c"}])
+                connection.advance(to=instant)
+            check(early, late)
+        assert bag(late) == {("a",): 1, ("b",): 1}

@@ -411,6 +411,22 @@ def test_a_view_of_windows_that_are_ahead_of_a_relation_has_its_updates_by_then(
         assert db.query("SELECT * FROM owned").to_pylist() == found.to_pylist()
 
 
+def test_a_view_with_every_has_a_relation_as_it_was_when_it_looked_last():
+    every = "CREATE VIEW at_times AS SELECT v, owner FROM s [RANGE 8], h WHERE s.k = h.k EVERY 4;"
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} {every} CREATE QUERY holder AS SELECT k, v, ts FROM s [RANGE 14];")
+        db.push("h", [{"instant": 22, "change": "+", "k": "a", "owner": "A"}])
+        db.push("s", {"ts": [19, 25], "k": ["a", "a"], "v": [1, 2]})
+        db.advance(to=26)
+        assert db.query("SELECT * FROM at_times").to_pylist() == [{"v": 1, "owner": "A"}]
+        db.push("h", [{"instant": 27, "change": "-", "k": "a", "owner": "A"}])
+        db.advance(to=27)
+        with pytest.raises(NotHeldError, match="relation h as it was before its last update"):
+            db.query("SELECT * FROM at_times")
+        db.advance(to=28)
+        assert db.query("SELECT * FROM at_times").num_rows == 0
+
+
 def test_sessions_and_rows_by_key_are_asked_for_as_they_are_held():
     with windrow.connect() as db:
         db.execute(f"""{STREAMS}

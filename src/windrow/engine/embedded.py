@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -20,7 +21,7 @@ from windrow.engine.clocks import put_on_clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
-from windrow.engine.late_start import LateStart, fill_points, late_start
+from windrow.engine.late_start import LateStart, fill_points, late_start, relations_shown_from
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
@@ -242,19 +243,18 @@ class Embedded:
     ) -> LateStart | None:
         """How a query starts that is made now; None if it has missed nothing."""
         missed = self.inputs.missed_before(streams)
-        monitors = [self.inputs.monitor(name) for name in streams]
-        timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
-        relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
-        time = self.inputs.time(streams)
-        now = max([time, *relations])
+        known = {name: self.inputs.monitor(name) for name in streams}
+        timestamps = {name: monitor.declaration.timestamp for name, monitor in known.items()}
+        relations = {
+            n: m.closed_instant for n, m in known.items() if isinstance(m, RelationMonitor)
+        }
+        shown, time = relations_shown_from(plan, relations), self.inputs.time(streams)
+        now = max([time, *relations.values()])
         if not missed:  # but a relation may be shown as of later
-            return (
-                LateStart({}, now, now, {})
-                if now > time and len(relations) < len(streams)
-                else None
-            )
+            return LateStart({}, shown, now, {}) if shown > time else None
         windows = [window for window, _ in held]
-        return late_start(fill_points(plan), windows, missed, timestamps, now)
+        start = late_start(fill_points(plan), windows, missed, timestamps, now)
+        return start and replace(start, complete_from=max(start.complete_from, shown))
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
         """Put a relation, and the queries over it, on the clock of its first updates."""

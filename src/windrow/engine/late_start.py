@@ -110,9 +110,25 @@ class FillPoint:
 
     def shown_from(self, instant: int) -> int:
         """The first instant at which what is complete from an instant on is shown."""
-        for period in reversed(self.periods):
-            instant = _up(instant, period)
-        return instant
+        return _shown_from(instant, self.periods)
+
+
+def relations_shown_from(plan: Node, instants: Mapping[str, int]) -> int:
+    """The first instant at which the answer has what relations hold from some instants on, by their
+    lower-case names: EVERY shows what they held before, which nobody knows any more."""
+    held = {name: instant for name, instant in instants.items() if instant > BEGINNING}
+    found = (
+        _shown_from(held[node.name.lower()], _periods(above))
+        for _, node, above in _with_ancestors(plan)
+        if isinstance(node, RelationScan) and node.name.lower() in held
+    )
+    return max(found, default=BEGINNING)
+
+
+def _shown_from(instant: int, periods: Sequence[int]) -> int:
+    for period in reversed(periods):
+        instant = _up(instant, period)
+    return instant
 
 
 def _up(instant: int, period: int) -> int:
@@ -168,8 +184,11 @@ def _fill_point(number: int, node: Node, above: tuple[Node, ...]) -> FillPoint |
     contents = None if below is None else below.in_window(spec)
     if contents is None:
         return None
-    periods = tuple(node.period for node in above if isinstance(node, Every))
-    return FillPoint(number, node, contents, spec, periods)
+    return FillPoint(number, node, contents, spec, _periods(above))
+
+
+def _periods(above: Sequence[Node]) -> tuple[int, ...]:
+    return tuple(node.period for node in above if isinstance(node, Every))
 
 
 @dataclass(frozen=True)
