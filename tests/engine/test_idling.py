@@ -66,6 +66,22 @@ def test_others_go_on_without_a_stream_that_is_silent_for_too_long() -> None:
     assert db.queries["alone"].now == 6, "b alone is silent, so the time of b stays"
 
 
+def test_a_row_that_is_late_for_a_query_is_heard_once() -> None:
+    clock = Clock()
+    db = connected(clock)
+    push(db, "b", (10, 1))
+    clock.seconds = 40
+    push(db, "a", (30, 1))
+    clock.seconds = 41
+    push(db, "b", (25, 1))
+    assert db.count_late("b") == 1
+    clock.seconds = 60
+    push(db, "a", (40, 1))
+    clock.seconds = 71
+    push(db, "a", (50, 1))
+    assert db.queries["joined"].now == 49, "b has been silent for 30 seconds"
+
+
 def test_rows_of_a_stream_that_wakes_up_are_late_where_time_went_past_them(tmp_path: Path) -> None:
     clock = Clock()
     db = connected(clock, quarantine=tmp_path)

@@ -58,7 +58,7 @@ class Silences:
         if now == FOREVER:
             return False
         for name, monitor in monitors.items():
-            seen = monitor.accepted + monitor.late + monitor.rejected
+            seen = monitor.accepted + monitor.late - monitor.overtaken + monitor.rejected
             rows, since = self._heard.get(name, (-1, now))
             if rows != seen:
                 self._heard[name] = seen, now
