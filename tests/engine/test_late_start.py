@@ -573,3 +573,24 @@ def test_a_query_over_two_relations_is_complete_from_the_instant_of_the_later_on
                 connection.advance(to=instant)
             check(early, late)
         assert bag(late) == {("a",): 1, ("b",): 1}
+
+
+@pytest.mark.parametrize("hold", ["SELECT k, v FROM s [RANGE 12]", "SELECT v FROM s [ROWS 2]"])
+def test_a_query_over_a_file_that_was_read_and_a_stream_that_was_pushed_has_both(tmp_path, hold):
+    file = tmp_path / "f.csv"
+    file.write_text("ts,v\n" + "".join(f"{ts},{ts % 4}\n" for ts in range(1, 21)))
+    declared = f"CREATE STREAM f (ts BIGINT, v INT) FROM '{file}';"
+    window = hold.split("FROM s ")[1]
+    question = f"SELECT f.ts AS x, s.v FROM f [RANGE 8], s {window} WHERE f.v = s.v"
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(f"{STREAMS} {declared} CREATE QUERY holder AS {hold}; SELECT v FROM f [NOW];")
+        [*_, early] = other.execute(f"{STREAMS} {declared} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            push(connection, "s", [(ts, "a", ts % 4) for ts in range(1, 12)])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == late.now == early.now == 10
+        assert bag(late)
+        for ts in (10, 15, 19, 25):
+            check(early, late)
+            for connection in (db, other):
+                push(connection, "s", [(ts + 2, "a", ts % 4)])

@@ -180,8 +180,9 @@ class Embedded:
             for job in jobs
             if id(job) not in together
         ]
-        self.inputs.show(runs)
         earlier = [*self.runs, *(run for run in self._leaving if run not in self.runs)]
+        filled = [run for run in runs if self._fill(run, earlier)]
+        self.inputs.show(runs)
         self.runs += runs
         self.inputs.open((n for run in runs for n in run.streams), self._columns_read(runs))
         members = [(run, number) for run in runs for number in run.job.members]
@@ -189,7 +190,9 @@ class Embedded:
             members += [(run, number) for number in job.members if number not in run.job.members]
             run.join(job)
         outlets = self._outlets.open(members, self._leaving)
-        if [run for run in runs if self._start_late(run, earlier)]:
+        for run in filled:
+            run.follow(self.inputs.time(run.streams))
+        if filled:
             take_and_publish(outlets)  # what these begin with
         return [*runs, *(run for run, _ in joining)]
 
@@ -200,8 +203,8 @@ class Embedded:
         known = self._narrow and len(runs) == len(self.runs)
         return columns_read(run.pipeline.plan for run in runs) if known else {}
 
-    def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
-        """Fill a run whose streams have had rows with what earlier runs hold, if they do."""
+    def _fill(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
+        """Fill a run, which has gone nowhere yet, with what earlier ones hold of what it missed."""
         plan = run.pipeline.plan
         if run.job.selection is not None:  # it begins empty, and is complete when each member is
             plan, earlier = next(iter(run.job.members.values())).query.plan, []
@@ -215,8 +218,6 @@ class Embedded:
             slowest = min(windows, key=lambda window: window.now)
             holder = next(other for window, other in held if window is slowest)
             run.offer(stream, holder.waiting_rows(stream))
-        if start.fills:
-            run.follow(self.inputs.time(run.streams))
         return bool(start.fills)
 
     def late_words(self, query: QueryDeclaration) -> str | None:
