@@ -231,13 +231,10 @@ class Embedded:
         return None if start is None else start.words(query.clock)
 
     def _held(self, streams: Sequence[str], earlier: Sequence[EmbeddedRun]) -> list[Held]:
-        """What a query over some streams may be filled with, if it has missed rows.
-
-        Rows that were late for a run because it went on without an idle stream are not there.
-        """
+        """What a query over some streams may be filled with, if it has missed rows."""
         if not self.inputs.missed_before(streams):
             return []
-        return [(window, run) for run in earlier if not run.late for window in run.windows()]
+        return [(window, run) for run in earlier for window in run.windows()]
 
     def _late_start(
         self, plan: Node, streams: Sequence[str], held: Sequence[Held]
