@@ -448,6 +448,21 @@ def test_queries_that_share_a_selection_and_come_late_say_from_when_they_are_com
             assert (found == known) is same
 
 
+def test_explain_says_that_queries_which_share_a_selection_begin_empty_whoever_holds_tuples():
+    text = "CREATE QUERY q{0} AS SELECT k FROM s [RANGE 10] WHERE v > {0};"
+    script = [text.format(low) for low in range(4)]
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} {HOLD}")
+        push(db, "s", [(ts, "a", ts) for ts in range(1, 10)])
+        db.advance(to=9)
+        assert db.explain(script[0]).endswith("from of_s; complete from instant 9")
+        would_be = db.explain("".join(script)).split("\n\n")
+        assert {text.splitlines()[-1] for text in would_be} == {
+            "late: begins empty; complete from instant 19"
+        }
+        assert {query.complete_from for query in db.execute("".join(script))} == {19}
+
+
 def test_explain_of_a_running_query_says_times_and_that_it_is_never_complete():
     with windrow.connect() as db:
         db.execute("CREATE STREAM s (at TIMESTAMP, v INT);")

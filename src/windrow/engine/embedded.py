@@ -220,14 +220,14 @@ class Embedded:
             run.offer(stream, holder.waiting_rows(stream))
         return bool(start.fills)
 
-    def late_words(self, query: QueryDeclaration) -> str | None:
+    def late_words(self, query: QueryDeclaration, *, alone: bool) -> str | None:
         """What to say of a query that would be made now, and share no synopses; None if it has
         missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
         inputs = [name for name in _inputs(query) if self.inputs.knows(name)]
         if not inputs:  # all of them are declared beside the query that EXPLAIN was asked of
             return None
-        start = self._late_start(plan, inputs, self._held(inputs, self.runs))
+        start = self._late_start(plan, inputs, self._held(inputs, self.runs if alone else ()))
         return None if start is None else start.words(query.clock)
 
     def _held(self, streams: Sequence[str], earlier: Sequence[EmbeddedRun]) -> list[Held]:
