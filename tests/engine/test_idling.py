@@ -92,6 +92,19 @@ def test_windows_of_a_query_lack_what_was_late_for_it_until_they_have_moved_past
     assert (late.complete_from, late.answer().num_rows) == (65, 1)
 
 
+def test_a_stream_that_is_declared_again_has_not_been_silent() -> None:
+    clock = Clock()
+    db = connected(clock)
+    push(db, "b", (10, 1))
+    db.execute("DROP QUERY joined; DROP QUERY alone; DROP STREAM b;")
+    db.execute("CREATE STREAM b (ts BIGINT, v INT) IDLE AFTER 30 SECONDS;"
+               f"CREATE QUERY joined AS {JOIN}")  # fmt: skip
+    clock.seconds = 40
+    push(db, "b", (11, 1))
+    push(db, "a", (20, 1))
+    assert db.queries["joined"].now == 10
+
+
 def test_a_row_that_is_late_for_a_query_is_heard_once() -> None:
     clock = Clock()
     db = connected(clock)
