@@ -61,6 +61,12 @@ def test_the_answer_says_as_of_which_instant_its_tables_are(db) -> None:
     assert json.loads(later.schema.metadata[b"windrow.instants"]) == {"totals": 11}
 
 
+@pytest.mark.parametrize("values", [1, "ab", {1, 2}, iter([1, 2])])
+def test_values_that_are_neither_in_order_nor_named_are_refused(db, values: object) -> None:
+    with pytest.raises(InputError, match="expected values by name in a dict, or in order in a li"):
+        db.query("SELECT ? AS a, ? AS b", values)
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -22,7 +22,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from windrow.core.errors import InputError
-from windrow.cql.script_parameters import Values
+from windrow.cql.script_parameters import Values, check_values
 
 SECONDS = 0.05
 """Between two attempts to stop a query."""
@@ -81,6 +81,7 @@ def answer_sql(
     parameters: Values | None = None,
 ) -> pa.Table:
     """The answer to one SELECT; the remedy is for whoever asks for a table that is none."""
+    check_values(parameters)
     with duckdb.connect(":memory:") as connection:
         for name, table in tables.items():
             connection.register(name, table)
