@@ -609,3 +609,53 @@ def test_a_query_over_a_file_that_was_read_and_a_stream_that_was_pushed_has_both
             check(early, late)
             for connection in (db, other):
                 push(connection, "s", [(ts + 2, "a", ts % 4)])
+
+
+OF_THE_PAST = [
+    "SELECT owner FROM (ISTREAM(SELECT k, owner FROM h)) [RANGE 3] AS q",
+    "WSTREAM(SELECT k, owner FROM h)[RANGE 3]",
+    "SELECT f.v, owner FROM f [RANGE 5], n WHERE f.k = n.k",
+    "SELECT v, owner FROM (ISTREAM(SELECT v, owner FROM f, h WHERE f.k = h.k)) [RANGE 3] AS q",
+]
+
+
+@pytest.mark.parametrize("question", OF_THE_PAST)
+def test_what_goes_by_when_rows_of_a_relation_came_is_never_complete(tmp_path, question) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("ts,k,v\n" + "".join(f"{ts},a,1\n" for ts in range(1, 21)))
+    declared = f"""{STREAMS} CREATE NRR n (k STRING, owner STRING);
+        CREATE STREAM f (ts BIGINT, k STRING, v INT) FROM '{file}'; SELECT v FROM f [NOW];"""
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(declared)
+        [*_, early] = other.execute(f"{declared} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            for name in "hn":
+                for instant, k in ((1, "a"), (10, "b")):
+                    row = {"instant": instant, "change": "+", "k": k, "owner": "A"}
+                    connection.push(name, [row])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == FOREVER
+        for connection in (db, other):
+            connection.advance(to=10)
+        assert bag(late) != bag(early)
+
+
+@pytest.mark.parametrize("question", [OF_THE_PAST[2], OF_THE_PAST[3]])
+def test_of_streams_without_rows_nothing_has_met_a_relation(question: str) -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE NRR n (k STRING, owner STRING); CREATE STREAM f (ts BIGINT, "
+                   "k STRING, v INT);")  # fmt: skip
+        for name in "hn":
+            db.push(name, [{"instant": 1, "change": "+", "k": "a", "owner": "A"}])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == 0
+
+
+def test_a_view_of_what_was_new_in_a_relation_is_not_answered_as_if_all_of_it_were() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE VIEW asked AS {OF_THE_PAST[0]};")
+        for instant in (1, 9, 11):
+            row = {"instant": instant, "change": "+", "k": "a", "owner": str(instant)}
+            db.push("h", [row])
+        with pytest.raises(NotHeldError, match="goes by when rows of relation h came"):
+            db.query("SELECT * FROM asked")

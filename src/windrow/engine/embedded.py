@@ -246,7 +246,9 @@ class Embedded:
         relations = {
             n: m.closed_instant for n, m in known.items() if isinstance(m, RelationMonitor)
         }
-        shown, time = relations_shown_from(plan, relations), self.inputs.time(streams)
+        began = any(m.accepted for m in known.values() if not isinstance(m, RelationMonitor))
+        shown = relations_shown_from(plan, relations, began=began)
+        time = self.inputs.time(streams)
         now = max([time, *relations.values()])
         if not missed:  # but a relation may be shown as of later
             return LateStart({}, shown, now, {}) if shown > time else None

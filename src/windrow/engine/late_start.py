@@ -113,16 +113,35 @@ class FillPoint:
         return _shown_from(instant, self.periods)
 
 
-def relations_shown_from(plan: Node, instants: Mapping[str, int]) -> int:
+def relations_shown_from(plan: Node, instants: Mapping[str, int], *, began: bool) -> int:
     """The first instant at which the answer has what relations hold from some instants on, by their
-    lower-case names: EVERY shows what they held before, which nobody knows any more."""
+    lower-case names: EVERY shows what they held before, which nobody knows any more.
+
+    FOREVER if the answer goes by when their rows came: an NRR is one that tuples met which came
+    before, if streams ``began``, and an ISTREAM of a relation has what was new then.
+    """
     held = {name: instant for name, instant in instants.items() if instant > BEGINNING}
-    found = (
-        _shown_from(held[node.name.lower()], _periods(above))
-        for _, node, above in _with_ancestors(plan)
-        if isinstance(node, RelationScan) and node.name.lower() in held
+    return max(
+        (
+            _shown_from(FOREVER if _is_of_past(node, above, began) else held[name], _periods(above))
+            for _, node, above in _with_ancestors(plan)
+            if isinstance(node, RelationScan) and (name := node.name.lower()) in held
+        ),
+        default=BEGINNING,
     )
-    return max(found, default=BEGINNING)
+
+
+def _is_of_past(relation: RelationScan, above: Sequence[Node], began: bool) -> bool:
+    """Whether it makes a difference when the rows of a relation came. To an ISTREAM at the top of a
+    plan it does not: what that said before is past."""
+    if began and not relation.retroactive:
+        return True
+    return any(
+        began or not any(isinstance(each, StreamScan) for each in walk(node))
+        for place, node in enumerate(above)
+        if not isinstance(node, OF_CONTENTS)
+        or (place and _is_of_history(node, above[0], above[:place]))
+    )
 
 
 def _shown_from(instant: int, periods: Sequence[int]) -> int:

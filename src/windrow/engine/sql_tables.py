@@ -22,7 +22,7 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, NotHeldError, ScriptError
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import BEGINNING, Clock
+from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.handles import Handle
 from windrow.engine.inputs import HeldRelation
@@ -234,8 +234,9 @@ def _relation_at(
             f"windows as of {tick_text(now, clock)}, and relation {name} as of "
             f"{tick_text(found.instant, clock)}, with updates in between"
         )
-    elif relations_shown_from(plan, {name.lower(): since}) > now:
+    elif (shown := relations_shown_from(plan, {name.lower(): since}, began=True)) > now:
         words = f"EVERY, which shows relation {name} as it was before its last update"
+        words = words if shown < FOREVER else f"what goes by when rows of relation {name} came"
     if words is not None:
         raise NotHeldError(
             where="SQL",

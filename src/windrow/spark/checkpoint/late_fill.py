@@ -162,7 +162,7 @@ def late_fill(joining: Joining, moment: Moment) -> LateFill | str:
     start = late_start(_points(joining, edges), windows, missed, timestamps, closed)
     read = {str(edges[n].source) for n in of_relations}
     as_of = {name.lower(): closed for name in read if times[name].top > BEGINNING}
-    shown = relations_shown_from(joining.plan, as_of)
+    shown = relations_shown_from(joining.plan, as_of, began=bool(missed))
     if shown > closed:
         start = start or LateStart({}, shown, closed, {})
         start = replace(start, complete_from=max(start.complete_from, shown))
