@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.runs import run_embedded
+from windrow.core.errors import NotHeldError
 from windrow.core.time import FOREVER
 from windrow.engine.connection import Connection
 from windrow.engine.embedded import Embedded
@@ -64,6 +65,60 @@ def test_others_go_on_without_a_stream_that_is_silent_for_too_long() -> None:
     assert said(db) == [(11, "+", 1), (13, "+", 2)], "what b brought within its slack is there"
     assert db.queries["joined"].now == 20
     assert db.queries["alone"].now == 6, "b alone is silent, so the time of b stays"
+
+
+def test_windows_of_a_query_lack_what_was_late_for_it_until_they_have_moved_past() -> None:
+    """What others show and it does not is in no answer as of the same instant."""
+    clock = Clock()
+    db = connected(clock)
+    db.execute("""
+        CREATE QUERY held AS SELECT v FROM b [RANGE 50 SECONDS];
+        CREATE VIEW counted AS SELECT COUNT(*) AS n FROM b [RANGE 50 SECONDS];
+    """)
+    push(db, "b", (10, 1))
+    clock.seconds = 40
+    push(db, "a", (30, 1))
+    push(db, "b", (25, 1))
+    db.advance(to=35)
+    assert db.queries["joined"].now == db.queries["held"].now == 35
+    whole = "SELECT ts FROM b [RANGE 50 SECONDS] ORDER BY ts"
+    assert db.query(whole)["ts"].to_pylist() == [10, 25]
+    assert db.query("SELECT * FROM counted").to_pylist() == [{"n": 2}]
+    db.execute("DROP QUERY held")
+    with pytest.raises(NotHeldError, match="since 25"):
+        db.query(whole)
+    assert db.query("SELECT ts FROM b [RANGE 10 SECONDS]").num_rows == 0
+    [late] = db.execute("SELECT v FROM b [RANGE 40 SECONDS]")
+    assert (late.complete_from, late.answer().num_rows) == (65, 1)
+
+
+def test_a_stream_that_is_declared_again_has_not_been_silent() -> None:
+    clock = Clock()
+    db = connected(clock)
+    push(db, "b", (10, 1))
+    db.execute("DROP QUERY joined; DROP QUERY alone; DROP STREAM b;")
+    db.execute("CREATE STREAM b (ts BIGINT, v INT) IDLE AFTER 30 SECONDS;"
+               f"CREATE QUERY joined AS {JOIN}")  # fmt: skip
+    clock.seconds = 40
+    push(db, "b", (11, 1))
+    push(db, "a", (20, 1))
+    assert db.queries["joined"].now == 10
+
+
+def test_a_row_that_is_late_for_a_query_is_heard_once() -> None:
+    clock = Clock()
+    db = connected(clock)
+    push(db, "b", (10, 1))
+    clock.seconds = 40
+    push(db, "a", (30, 1))
+    clock.seconds = 41
+    push(db, "b", (25, 1))
+    assert db.count_late("b") == 1
+    clock.seconds = 60
+    push(db, "a", (40, 1))
+    clock.seconds = 71
+    push(db, "a", (50, 1))
+    assert db.queries["joined"].now == 49, "b has been silent for 30 seconds"
 
 
 def test_rows_of_a_stream_that_wakes_up_are_late_where_time_went_past_them(tmp_path: Path) -> None:

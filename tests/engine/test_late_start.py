@@ -448,6 +448,21 @@ def test_queries_that_share_a_selection_and_come_late_say_from_when_they_are_com
             assert (found == known) is same
 
 
+def test_explain_says_that_queries_which_share_a_selection_begin_empty_whoever_holds_tuples():
+    text = "CREATE QUERY q{0} AS SELECT k FROM s [RANGE 10] WHERE v > {0};"
+    script = [text.format(low) for low in range(4)]
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} {HOLD}")
+        push(db, "s", [(ts, "a", ts) for ts in range(1, 10)])
+        db.advance(to=9)
+        assert db.explain(script[0]).endswith("from of_s; complete from instant 9")
+        would_be = db.explain("".join(script)).split("\n\n")
+        assert {text.splitlines()[-1] for text in would_be} == {
+            "late: begins empty; complete from instant 19"
+        }
+        assert {query.complete_from for query in db.execute("".join(script))} == {19}
+
+
 def test_explain_of_a_running_query_says_times_and_that_it_is_never_complete():
     with windrow.connect() as db:
         db.execute("CREATE STREAM s (at TIMESTAMP, v INT);")
@@ -528,3 +543,119 @@ def test_windows_that_reach_beyond_the_end_of_time_are_never_complete(shares: bo
         assert db.explain("late").splitlines()[-1] == (
             "late: its answers do not have what came before"
         )
+
+
+@pytest.mark.parametrize(
+    ("question", "complete"),
+    [
+        ("SELECT v, owner FROM s [RANGE 6], h WHERE s.k = h.k EVERY 4", 12),
+        ("SELECT v, owner FROM s [RANGE 6], h WHERE s.k = h.k EVERY 5", 10),
+        ("SELECT v FROM s [RANGE 6], (SELECT k FROM h EVERY 7) AS i WHERE s.k = i.k", 14),
+        ("SELECT owner FROM h EVERY 4", 12),
+    ],
+)
+def test_what_every_shows_of_a_relation_is_complete_from_when_it_looks_next(question, complete):
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(STREAMS + HOLD)
+        [*_, early] = other.execute(f"{STREAMS} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            connection.push("h", [{"instant": 1, "change": "+", "k": "a", "owner": "Ann"}])
+            push(connection, "s", [(ts, "a", ts % 4) for ts in range(1, 11)])
+            connection.advance(to=10)
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == complete
+        for instant in range(11, 19):
+            for connection in (db, other):
+                connection.advance(to=instant)
+            check(early, late)
+
+
+def test_a_query_over_two_relations_is_complete_from_the_instant_of_the_later_one() -> None:
+    question = "SELECT a.k FROM h AS a, i AS b WHERE a.k = b.k"
+    with windrow.connect() as db, windrow.connect() as other:
+        [*_, early] = other.execute(f"{STREAMS} CREATE RELATION i (k STRING); {question};")
+        db.execute(f"{STREAMS} CREATE RELATION i (k STRING);")
+        for connection in (db, other):
+            for instant, k in ((1, "a"), (11, "b")):
+                connection.push("h", [{"instant": instant, "change": "+", "k": k, "owner": "A"}])
+            connection.push("i", [{"instant": 1, "change": "+", "k": "a"}])
+            connection.push("i", [{"instant": 6, "change": "+", "k": "b"}])
+        [late] = db.execute(question)
+        assert late.complete_from == 10
+        for instant in (7, 10, 12):
+            for connection in (db, other):
+                connection.push("i", [{"instant": instant, "change": "+", "k": "c"}])
+                connection.advance(to=instant)
+            check(early, late)
+        assert bag(late) == {("a",): 1, ("b",): 1}
+
+
+@pytest.mark.parametrize("hold", ["SELECT k, v FROM s [RANGE 12]", "SELECT v FROM s [ROWS 2]"])
+def test_a_query_over_a_file_that_was_read_and_a_stream_that_was_pushed_has_both(tmp_path, hold):
+    file = tmp_path / "f.csv"
+    file.write_text("ts,v\n" + "".join(f"{ts},{ts % 4}\n" for ts in range(1, 21)))
+    declared = f"CREATE STREAM f (ts BIGINT, v INT) FROM '{file}';"
+    window = hold.split("FROM s ")[1]
+    question = f"SELECT f.ts AS x, s.v FROM f [RANGE 8], s {window} WHERE f.v = s.v"
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(f"{STREAMS} {declared} CREATE QUERY holder AS {hold}; SELECT v FROM f [NOW];")
+        [*_, early] = other.execute(f"{STREAMS} {declared} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            push(connection, "s", [(ts, "a", ts % 4) for ts in range(1, 12)])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == late.now == early.now == 10
+        assert bag(late)
+        for ts in (10, 15, 19, 25):
+            check(early, late)
+            for connection in (db, other):
+                push(connection, "s", [(ts + 2, "a", ts % 4)])
+
+
+OF_THE_PAST = [
+    "SELECT owner FROM (ISTREAM(SELECT k, owner FROM h)) [RANGE 3] AS q",
+    "WSTREAM(SELECT k, owner FROM h)[RANGE 3]",
+    "SELECT f.v, owner FROM f [RANGE 5], n WHERE f.k = n.k",
+    "SELECT v, owner FROM (ISTREAM(SELECT v, owner FROM f, h WHERE f.k = h.k)) [RANGE 3] AS q",
+]
+
+
+@pytest.mark.parametrize("question", OF_THE_PAST)
+def test_what_goes_by_when_rows_of_a_relation_came_is_never_complete(tmp_path, question) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("ts,k,v\n" + "".join(f"{ts},a,1\n" for ts in range(1, 21)))
+    declared = f"""{STREAMS} CREATE NRR n (k STRING, owner STRING);
+        CREATE STREAM f (ts BIGINT, k STRING, v INT) FROM '{file}'; SELECT v FROM f [NOW];"""
+    with windrow.connect() as db, windrow.connect() as other:
+        db.execute(declared)
+        [*_, early] = other.execute(f"{declared} CREATE QUERY early AS {question};")
+        for connection in (db, other):
+            for name in "hn":
+                for instant, k in ((1, "a"), (10, "b")):
+                    row = {"instant": instant, "change": "+", "k": k, "owner": "A"}
+                    connection.push(name, [row])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == FOREVER
+        for connection in (db, other):
+            connection.advance(to=10)
+        assert bag(late) != bag(early)
+
+
+@pytest.mark.parametrize("question", [OF_THE_PAST[2], OF_THE_PAST[3]])
+def test_of_streams_without_rows_nothing_has_met_a_relation(question: str) -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE NRR n (k STRING, owner STRING); CREATE STREAM f (ts BIGINT, "
+                   "k STRING, v INT);")  # fmt: skip
+        for name in "hn":
+            db.push(name, [{"instant": 1, "change": "+", "k": "a", "owner": "A"}])
+        [late] = db.execute(f"CREATE QUERY late AS {question};")
+        assert late.complete_from == 0
+
+
+def test_a_view_of_what_was_new_in_a_relation_is_not_answered_as_if_all_of_it_were() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE VIEW asked AS {OF_THE_PAST[0]};")
+        for instant in (1, 9, 11):
+            row = {"instant": instant, "change": "+", "k": "a", "owner": str(instant)}
+            db.push("h", [row])
+        with pytest.raises(NotHeldError, match="goes by when rows of relation h came"):
+            db.query("SELECT * FROM asked")

@@ -156,6 +156,26 @@ def test_windows_of_one_stream_stand_beside_each_other_and_lists_keep_their_brac
         assert db.query(defined).to_pylist() == [{"n": 2}]  # not the stream, which nobody holds
 
 
+def test_columns_that_are_named_in_turn_are_those_of_the_stream() -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k FROM r [RANGE 9];")
+        db.push("r", {"ts": [1, 2], "k": ["a", "b"]})
+        db.advance(to=2)
+        for asked in ("k FROM r [RANGE 9] AS x (k)", "x.i FROM r [RANGE 9] AS x (i, j)"):
+            assert db.query(f"SELECT {asked} ORDER BY 1").columns[0].to_pylist() == [1, 2]
+        assert db.query("SELECT #2 AS k FROM r ORDER BY 1")["k"].to_pylist() == ["a", "b"]
+
+
+def test_explain_says_how_sql_over_a_window_is_computed_and_no_library_says_more(capfd) -> None:
+    with windrow.connect() as db:
+        db.execute(f"{STREAMS} CREATE QUERY q AS SELECT k, v FROM s [RANGE 9];")
+        push(db, [(1, "a", 1)])
+        for explain in ("EXPLAIN", "explain analyze", "EXPLAIN (FORMAT json)"):
+            [row] = db.query(f"{explain} SELECT k, v FROM s [RANGE 5]").to_pylist()
+            assert row["explain_value"]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_field_of_a_struct_is_no_column_of_its_own() -> None:
     with windrow.connect() as db:
         db.execute("""
@@ -389,6 +409,22 @@ def test_a_view_of_windows_that_are_ahead_of_a_relation_has_its_updates_by_then(
         assert found.to_pylist() == [{"v": 1, "owner": "B"}]
         db.advance(to=25)
         assert db.query("SELECT * FROM owned").to_pylist() == found.to_pylist()
+
+
+def test_a_view_with_every_has_a_relation_as_it_was_when_it_looked_last():
+    every = "CREATE VIEW at_times AS SELECT v, owner FROM s [RANGE 8], h WHERE s.k = h.k EVERY 4;"
+    with windrow.connect() as db:
+        db.execute(f"{OWNERS} {every} CREATE QUERY holder AS SELECT k, v, ts FROM s [RANGE 14];")
+        db.push("h", [{"instant": 22, "change": "+", "k": "a", "owner": "A"}])
+        db.push("s", {"ts": [19, 25], "k": ["a", "a"], "v": [1, 2]})
+        db.advance(to=26)
+        assert db.query("SELECT * FROM at_times").to_pylist() == [{"v": 1, "owner": "A"}]
+        db.push("h", [{"instant": 27, "change": "-", "k": "a", "owner": "A"}])
+        db.advance(to=27)
+        with pytest.raises(NotHeldError, match="relation h as it was before its last update"):
+            db.query("SELECT * FROM at_times")
+        db.advance(to=28)
+        assert db.query("SELECT * FROM at_times").num_rows == 0
 
 
 def test_sessions_and_rows_by_key_are_asked_for_as_they_are_held():

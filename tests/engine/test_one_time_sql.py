@@ -62,6 +62,26 @@ def test_the_answer_says_as_of_which_instant_its_tables_are(db) -> None:
     assert json.loads(later.schema.metadata[b"windrow.instants"]) == {"totals": 11}
 
 
+@pytest.mark.parametrize("values", [1, "ab", {1, 2}, iter([1, 2])])
+def test_values_that_are_neither_in_order_nor_named_are_refused(db, values: object) -> None:
+    with pytest.raises(InputError, match="expected values by name in a dict, or in order in a li"):
+        db.query("SELECT ? AS a, ? AS b", values)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH recent AS (SELECT v FROM recent WHERE v > 1) SELECT SUM(v) AS v FROM recent",
+        "WITH w AS (SELECT * FROM recent), recent AS (SELECT 0 AS v) SELECT SUM(v) - 1 AS v FROM w",
+        "SELECT SUM(r.v) - 1 AS v FROM (WITH recent AS (SELECT 1) FROM recent) AS one, recent AS r",
+        "WITH s AS (SELECT v FROM s [RANGE 10]) SELECT SUM(v) - 1 AS v FROM s",
+    ],
+)
+def test_what_with_defines_may_have_the_name_of_a_table_that_it_hides(db, sql: str) -> None:
+    db.advance(to=9)
+    assert rows(db.query(sql)) == [{"v": 6}]
+
+
 def test_an_answer_that_was_taken_does_not_change(db) -> None:
     db.advance(to=9)
     before = db.query("SELECT * FROM recent ORDER BY ALL")

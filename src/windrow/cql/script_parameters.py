@@ -58,7 +58,7 @@ class Filled:
 
 def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) -> Filled:
     """The tokens with literals for parameters; ParseError at one that has no value."""
-    _check_values(values)
+    check_values(values)
     filled: list[Token] = []
     places: list[tuple[int, int, str]] = []
     used: set[str] = set()
@@ -80,7 +80,8 @@ def fill_parameters(tokens: Sequence[Token], sql: str, values: Values | None) ->
     return Filled(filled, tuple(places))
 
 
-def _check_values(values: object) -> None:
+def check_values(values: object) -> None:
+    """Refuse what is neither values by name nor values in order."""
     if values is None or isinstance(values, Mapping):
         return
     if not isinstance(values, Sequence) or isinstance(values, str | bytes):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -20,7 +21,7 @@ from windrow.engine.clocks import put_on_clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.embedded_run import EmbeddedRun
 from windrow.engine.inputs import Inputs
-from windrow.engine.late_start import LateStart, fill_points, late_start
+from windrow.engine.late_start import LateStart, fill_points, late_start, relations_shown_from
 from windrow.engine.live_windows import LiveWindow
 from windrow.engine.outlets import Outlets, take_and_publish
 from windrow.engine.progress import Progress, cut_warning, overflow_warning
@@ -179,8 +180,9 @@ class Embedded:
             for job in jobs
             if id(job) not in together
         ]
-        self.inputs.show(runs)
         earlier = [*self.runs, *(run for run in self._leaving if run not in self.runs)]
+        filled = [run for run in runs if self._fill(run, earlier)]
+        self.inputs.show(runs)
         self.runs += runs
         self.inputs.open((n for run in runs for n in run.streams), self._columns_read(runs))
         members = [(run, number) for run in runs for number in run.job.members]
@@ -188,7 +190,9 @@ class Embedded:
             members += [(run, number) for number in job.members if number not in run.job.members]
             run.join(job)
         outlets = self._outlets.open(members, self._leaving)
-        if [run for run in runs if self._start_late(run, earlier)]:
+        for run in filled:
+            run.follow(self.inputs.time(run.streams))
+        if filled:
             take_and_publish(outlets)  # what these begin with
         return [*runs, *(run for run, _ in joining)]
 
@@ -199,8 +203,8 @@ class Embedded:
         known = self._narrow and len(runs) == len(self.runs)
         return columns_read(run.pipeline.plan for run in runs) if known else {}
 
-    def _start_late(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
-        """Fill a run whose streams have had rows with what earlier runs hold, if they do."""
+    def _fill(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
+        """Fill a run, which has gone nowhere yet, with what earlier ones hold of what it missed."""
         plan = run.pipeline.plan
         if run.job.selection is not None:  # it begins empty, and is complete when each member is
             plan, earlier = next(iter(run.job.members.values())).query.plan, []
@@ -214,47 +218,43 @@ class Embedded:
             slowest = min(windows, key=lambda window: window.now)
             holder = next(other for window, other in held if window is slowest)
             run.offer(stream, holder.waiting_rows(stream))
-        if start.fills:
-            run.follow(self.inputs.time(run.streams))
         return bool(start.fills)
 
-    def late_words(self, query: QueryDeclaration) -> str | None:
+    def late_words(self, query: QueryDeclaration, *, alone: bool) -> str | None:
         """What to say of a query that would be made now, and share no synopses; None if it has
         missed nothing."""
         plan = apply_strategy(query.plan, self.strategy)
         inputs = [name for name in _inputs(query) if self.inputs.knows(name)]
         if not inputs:  # all of them are declared beside the query that EXPLAIN was asked of
             return None
-        start = self._late_start(plan, inputs, self._held(inputs, self.runs))
+        start = self._late_start(plan, inputs, self._held(inputs, self.runs if alone else ()))
         return None if start is None else start.words(query.clock)
 
     def _held(self, streams: Sequence[str], earlier: Sequence[EmbeddedRun]) -> list[Held]:
-        """What a query over some streams may be filled with, if it has missed rows.
-
-        Rows that were late for a run because it went on without an idle stream are not there.
-        """
+        """What a query over some streams may be filled with, if it has missed rows."""
         if not self.inputs.missed_before(streams):
             return []
-        return [(window, run) for run in earlier if not run.late for window in run.windows()]
+        return [(window, run) for run in earlier for window in run.windows()]
 
     def _late_start(
         self, plan: Node, streams: Sequence[str], held: Sequence[Held]
     ) -> LateStart | None:
         """How a query starts that is made now; None if it has missed nothing."""
         missed = self.inputs.missed_before(streams)
-        monitors = [self.inputs.monitor(name) for name in streams]
-        timestamps = {m.declaration.name.lower(): m.declaration.timestamp for m in monitors}
-        relations = [m.closed_instant for m in monitors if isinstance(m, RelationMonitor)]
+        known = {name: self.inputs.monitor(name) for name in streams}
+        timestamps = {name: monitor.declaration.timestamp for name, monitor in known.items()}
+        relations = {
+            n: m.closed_instant for n, m in known.items() if isinstance(m, RelationMonitor)
+        }
+        began = any(m.accepted for m in known.values() if not isinstance(m, RelationMonitor))
+        shown = relations_shown_from(plan, relations, began=began)
         time = self.inputs.time(streams)
-        now = max([time, *relations])
+        now = max([time, *relations.values()])
         if not missed:  # but a relation may be shown as of later
-            return (
-                LateStart({}, now, now, {})
-                if now > time and len(relations) < len(streams)
-                else None
-            )
+            return LateStart({}, shown, now, {}) if shown > time else None
         windows = [window for window, _ in held]
-        return late_start(fill_points(plan), windows, missed, timestamps, now)
+        start = late_start(fill_points(plan), windows, missed, timestamps, now)
+        return start and replace(start, complete_from=max(start.complete_from, shown))
 
     def put_on_clock(self, name: str, clock: Clock | None) -> bool:
         """Put a relation, and the queries over it, on the clock of its first updates."""

@@ -73,7 +73,8 @@ class EmbeddedRun:
         )
         self._live: tuple[int, ByMember | OfOne] | None = None
         self.since: dict[str, int] = {}
-        """Of streams that had rows before it started, the last instant of which it missed some."""
+        """Of streams of which it has missed rows, those that were late for it among them, the last
+        instant of one."""
         self.complete_from: int | None = None
         self._family: tuple[Job, Family | None] | None = None
         self._filled: dict[int, WaitingRows] = {}
@@ -124,6 +125,7 @@ class EmbeddedRun:
             else:
                 late, delta = delta.split(closed)
                 self.late += len(late)
+                self.since[stream] = max(self.since.get(stream, BEGINNING), int(late.ts[-1]))
         self._waiting[stream].add(delta)
         self.rows_in += len(delta)
 

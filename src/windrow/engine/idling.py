@@ -50,7 +50,7 @@ class Silences:
 
     def __init__(self, wall: Wall) -> None:
         self._wall = wall
-        self._heard: dict[str, tuple[int, int]] = {}
+        self._heard: dict[str, tuple[tuple[InputMonitor, int] | None, int]] = {}
 
     def judge(self, monitors: Mapping[str, InputMonitor], watched: Container[str] = ()) -> bool:
         """Mark streams that have become idle; whether there is one. ``watched`` have a default."""
@@ -58,10 +58,10 @@ class Silences:
         if now == FOREVER:
             return False
         for name, monitor in monitors.items():
-            seen = monitor.accepted + monitor.late + monitor.rejected
-            rows, since = self._heard.get(name, (-1, now))
-            if rows != seen:
-                self._heard[name] = seen, now
+            seen = monitor.accepted + monitor.late - monitor.overtaken + monitor.rejected
+            heard, since = self._heard.get(name, (None, now))
+            if heard != (monitor, seen):  # another monitor is that of another stream
+                self._heard[name] = (monitor, seen), now
             elif not (monitor.idle or monitor.over):
                 limit = idle_after(monitor.declaration, watched=name in watched)
                 monitor.idle = now - since >= limit

@@ -110,9 +110,44 @@ class FillPoint:
 
     def shown_from(self, instant: int) -> int:
         """The first instant at which what is complete from an instant on is shown."""
-        for period in reversed(self.periods):
-            instant = _up(instant, period)
-        return instant
+        return _shown_from(instant, self.periods)
+
+
+def relations_shown_from(plan: Node, instants: Mapping[str, int], *, began: bool) -> int:
+    """The first instant at which the answer has what relations hold from some instants on, by their
+    lower-case names: EVERY shows what they held before, which nobody knows any more.
+
+    FOREVER if the answer goes by when their rows came: an NRR is one that tuples met which came
+    before, if streams ``began``, and an ISTREAM of a relation has what was new then.
+    """
+    held = {name: instant for name, instant in instants.items() if instant > BEGINNING}
+    return max(
+        (
+            _shown_from(FOREVER if _is_of_past(node, above, began) else held[name], _periods(above))
+            for _, node, above in _with_ancestors(plan)
+            if isinstance(node, RelationScan) and (name := node.name.lower()) in held
+        ),
+        default=BEGINNING,
+    )
+
+
+def _is_of_past(relation: RelationScan, above: Sequence[Node], began: bool) -> bool:
+    """Whether it makes a difference when the rows of a relation came. To an ISTREAM at the top of a
+    plan it does not: what that said before is past."""
+    if began and not relation.retroactive:
+        return True
+    return any(
+        began or not any(isinstance(each, StreamScan) for each in walk(node))
+        for place, node in enumerate(above)
+        if not isinstance(node, OF_CONTENTS)
+        or (place and _is_of_history(node, above[0], above[:place]))
+    )
+
+
+def _shown_from(instant: int, periods: Sequence[int]) -> int:
+    for period in reversed(periods):
+        instant = _up(instant, period)
+    return instant
 
 
 def _up(instant: int, period: int) -> int:
@@ -168,8 +203,11 @@ def _fill_point(number: int, node: Node, above: tuple[Node, ...]) -> FillPoint |
     contents = None if below is None else below.in_window(spec)
     if contents is None:
         return None
-    periods = tuple(node.period for node in above if isinstance(node, Every))
-    return FillPoint(number, node, contents, spec, periods)
+    return FillPoint(number, node, contents, spec, _periods(above))
+
+
+def _periods(above: Sequence[Node]) -> tuple[int, ...]:
+    return tuple(node.period for node in above if isinstance(node, Every))
 
 
 @dataclass(frozen=True)

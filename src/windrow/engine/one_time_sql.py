@@ -22,7 +22,7 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from windrow.core.errors import InputError
-from windrow.cql.script_parameters import Values
+from windrow.cql.script_parameters import Values, check_values
 from windrow.engine.sql_errors import problem_of
 
 SECONDS = 0.05
@@ -42,10 +42,12 @@ _SETTINGS = {
 def tables_in(sql: str) -> set[str]:
     """Lower-case names that may be tables of the text; all its words, if only DuckDB can read it.
 
-    What WITH defines is none of them.
+    What WITH defines is none of them, unless it is made of a table of its own name.
 
     >>> sorted(tables_in("WITH w AS (SELECT * FROM Busy) SELECT * FROM w JOIN hosts USING (ip)"))
     ['busy', 'hosts']
+    >>> tables_in("WITH busy AS (SELECT * FROM busy WHERE bytes > 9) SELECT * FROM busy")
+    {'busy'}
     """
     try:
         trees = [tree for tree in parse(sql, dialect="duckdb") if tree is not None]
@@ -53,8 +55,23 @@ def tables_in(sql: str) -> set[str]:
         trees = []
     if not trees or any(isinstance(tree, exp.Command) for tree in trees):
         return set(re.findall(r"\w+", sql.lower()))
-    named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
-    return named - {part.alias.lower() for tree in trees for part in tree.find_all(exp.CTE)}
+    named = (table for tree in trees for table in tree.find_all(exp.Table))
+    return {table.name.lower() for table in named if not _is_defined(table)}
+
+
+def _is_defined(table: exp.Table) -> bool:
+    """Whether a name means what a WITH defines, of which it is behind or, if RECURSIVE, inside."""
+    inside: exp.Expr = table
+    while (around := inside.parent) is not None:
+        with_ = around if isinstance(around, exp.With) else around.args.get("with_")
+        if with_ is not None and with_ is not inside:
+            known = with_.expressions
+            if with_ is around and not with_.args.get("recursive"):
+                known = known[: known.index(inside)]
+            if table.name.lower() in (part.alias.lower() for part in known):
+                return True
+        inside = around
+    return False
 
 
 def answer_sql(
@@ -65,6 +82,7 @@ def answer_sql(
     parameters: Values | None = None,
 ) -> pa.Table:
     """The answer to one SELECT; the remedy is for whoever asks for a table that is none."""
+    check_values(parameters)
     with duckdb.connect(":memory:") as connection:
         for name, table in tables.items():
             connection.register(name, table)

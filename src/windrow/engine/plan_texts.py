@@ -15,6 +15,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.explain import explain
 from windrow.plan.jobs import Group, groups_of
 from windrow.plan.program import Compiled
+from windrow.plan.sharing.shared_selection import SharedSelection
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 
 Asked = QueryDeclaration | ExplainRequest
@@ -63,7 +64,8 @@ def plan_text(
     if shared:
         late = words_of_member(shared[0], query.name, query.clock)
     else:
-        late = runtime.late_words(query)
+        selection = any(isinstance(g, SharedSelection) and query.name in g.names for g in groups)
+        late = runtime.late_words(query, alone=not selection)
     return text if late is None else f"{text}\n{late}"
 
 

@@ -162,9 +162,9 @@ class Runtime(Protocol):
         """What queries would share, with others and with each other, if they were made now, and
         what has one of the lower-case names ``dropped`` were gone. Nothing is changed."""
 
-    def late_words(self, query: QueryDeclaration) -> str | None:
-        """What a query would begin with that is made now, and shares no synopses; None if it has
-        missed nothing."""
+    def late_words(self, query: QueryDeclaration, *, alone: bool) -> str | None:
+        """What a query would begin with that is made now, and shares no synopses: nothing, if it is
+        not ``alone``. None if it has missed nothing."""
 
     def read(self) -> None:
         """Take in all files that were found."""

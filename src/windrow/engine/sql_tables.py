@@ -22,15 +22,15 @@ from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.errors import InputError, NotHeldError, ScriptError
 from windrow.core.patterns import UpdatePattern
-from windrow.core.time import BEGINNING, Clock
+from windrow.core.time import BEGINNING, FOREVER, Clock
 from windrow.engine.constant_tuples import FIRST_INSTANT
 from windrow.engine.handles import Handle
 from windrow.engine.inputs import HeldRelation
-from windrow.engine.late_start import LateStart, fill_points, late_start
+from windrow.engine.late_start import LateStart, fill_points, late_start, relations_shown_from
 from windrow.engine.live_windows import Choice, LiveWindow, Tuples, choose, choose_longest
 from windrow.engine.one_time_sql import tables_in
 from windrow.engine.pipeline import Pipeline
-from windrow.engine.sql_windows import columns_in, take_out_windows
+from windrow.engine.sql_windows import columns_in, split_explain, take_out_windows
 from windrow.plan.catalog import (
     Catalog,
     Declaration,
@@ -104,7 +104,8 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     named = [s.name for s in catalog.streams] + [v.name for v in _stream_views(catalog)]
     streams = {name.lower(): name for name in named}
     others = {v.name.lower(): v.name for v in _views(catalog) if v.name.lower() not in streams}
-    clauses = take_out_windows(sql, streams)
+    explain, select = split_explain(sql)
+    clauses = take_out_windows(select, streams)
     names = frozenset(tables_in(clauses.sql))
     asked = {table: AskedWindow(*found) for table, found in clauses.tables.items()}
     streams |= others
@@ -113,7 +114,8 @@ def read_request(sql: str, catalog: Catalog, *, relations_are_held: bool = False
     plain = {name: AskedWindow(shown) for name, shown in streams.items() if name in names}
     queries = {f"{q.name.lower()}{SUMMARIES}": q.name.lower() for q in catalog.queries}
     summaries = {n: q for n, q in queries.items() if n in names and catalog.find(n) is None}
-    return Request(clauses.sql, names, plain | asked, columns_in(clauses.sql), summaries)
+    columns = columns_in(clauses.sql)
+    return Request(explain + clauses.sql, names, plain | asked, columns, summaries)
 
 
 def _views(catalog: Catalog) -> list[ViewDeclaration]:
@@ -157,11 +159,14 @@ def _is_relation(declared: Declaration | None) -> bool:
 
 @dataclass(frozen=True)
 class ViewSource:
-    """A view, evaluated once over what is held of its windows, as a query that starts full is."""
+    """A view, evaluated once over what is held of its windows, as a query that starts full is.
+
+    Relations come at the last instant up to ``now`` at which they changed, if that is known.
+    """
 
     pipeline: Pipeline
     start: LateStart
-    relations: Mapping[str, pa.RecordBatch]
+    relations: Mapping[str, Delta]
     now: int
 
     def take(self) -> Callable[[], pa.Table]:
@@ -175,12 +180,8 @@ class ViewSource:
 
     def _table(self, taken: Mapping[int, Tuples]) -> pa.Table:
         filled = {number: tuples().split(self.now)[0] for number, tuples in taken.items()}
-        inputs = {
-            name: Delta.insertions(np.full(rows.num_rows, self.now, np.int64), rows)
-            for name, rows in self.relations.items()
-        }
         self.pipeline.count_rows_from(self.start.first_rows)
-        changes = self.pipeline.process(inputs, self.now, filled)
+        changes = self.pipeline.process(self.relations, self.now, filled)
         if self.pipeline.plan.pattern is UpdatePattern.MONOTONIC:
             return pa.Table.from_batches([changes.rows])
         return pa.Table.from_batches([self.pipeline.live_rows()])
@@ -216,10 +217,35 @@ def _view(
     if unheld or unfilled or start.complete_from > now:
         names = [field.name for field in pipeline.plan.schema]
         raise _not_held(asked, names, wanted, clock, _tables_of_summaries(catalog, streams))
-    for name, found in known.items():
-        if not found.is_known_at(now):
-            raise _gone_on(asked, name, found, now, clock)
-    return ViewSource(pipeline, start, {n: found.rows_at(now) for n, found in known.items()}, now)
+    shown = {
+        n: _relation_at(found, n, now, pipeline.plan, asked, clock) for n, found in known.items()
+    }
+    return ViewSource(pipeline, start, shown, now)
+
+
+def _relation_at(
+    found: HeldRelation, name: str, now: int, plan: Node, asked: AskedWindow, clock: Clock
+) -> Delta:
+    """What a relation holds at an instant, since when it has; an error if that is not known."""
+    since = max(min(found.last_update, now), BEGINNING + 1)
+    words = None
+    if not found.is_known_at(now):
+        words = (
+            f"windows as of {tick_text(now, clock)}, and relation {name} as of "
+            f"{tick_text(found.instant, clock)}, with updates in between"
+        )
+    elif (shown := relations_shown_from(plan, {name.lower(): since}, began=True)) > now:
+        words = f"EVERY, which shows relation {name} as it was before its last update"
+        words = words if shown < FOREVER else f"what goes by when rows of relation {name} came"
+    if words is not None:
+        raise NotHeldError(
+            where="SQL",
+            expected=f"what {asked.name} reads as of one instant",
+            found=words,
+            remedy="ask again when the streams have come that far, or create a query over the view",
+        )
+    rows = found.rows_at(now)
+    return Delta.insertions(np.full(rows.num_rows, since, np.int64), rows)
 
 
 def _choice(
@@ -308,18 +334,6 @@ def _tables_of_summaries(catalog: Catalog, streams: Collection[str]) -> list[str
             for n in walk(use_sub_windows(query.plan))
         )
     ]
-
-
-def _gone_on(
-    asked: AskedWindow, relation: str, found: HeldRelation, now: int, clock: Clock
-) -> NotHeldError:
-    return NotHeldError(
-        where="SQL",
-        expected=f"what {asked.name} reads as of one instant",
-        found=f"windows as of {tick_text(now, clock)}, and relation {relation} as of "
-        f"{tick_text(found.instant, clock)}, with updates in between",
-        remedy="ask again when the streams have come that far, or create a query over the view",
-    )
 
 
 def _not_held(

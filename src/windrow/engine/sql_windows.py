@@ -7,6 +7,7 @@ other name is left alone: it is DuckDB's, for elements of lists.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 WINDOWS = ("RANGE", "ROWS", "ROW", "PARTITION", "PARTITION BY", "NOW", "UNBOUNDED", "SESSION")
 """Words that begin a window clause."""
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_EXPLAIN = re.compile(r"\s*EXPLAIN\b\s*(ANALYZE\b|\([^)]*\))?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,18 @@ class WindowClauses:
 
     sql: str
     tables: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def split_explain(sql: str) -> tuple[str, str]:
+    """EXPLAIN, if the text begins with it, and what is behind: a text of its own for whoever reads
+    SQL.
+
+    >>> split_explain("explain analyze SELECT 1"), split_explain("SELECT 1")
+    (('explain analyze', ' SELECT 1'), ('', 'SELECT 1'))
+    """
+    found = _EXPLAIN.match(sql)
+    end = 0 if found is None else found.end()
+    return sql[:end], sql[end:]
 
 
 def take_out_windows(sql: str, streams: Container[str]) -> WindowClauses:
@@ -77,8 +91,8 @@ def columns_in(sql: str) -> frozenset[str] | None:
     ['k', 'v']
     >>> sorted(columns_in("SELECT s.k, t.p FROM s") or ())  # t is a column, a STRUCT
     ['k', 't']
-    >>> columns_in("SELECT s.* FROM s") is None
-    True
+    >>> [columns_in(f"SELECT s.{text}") for text in ("* FROM s", "x FROM t AS s (x, y)")]
+    [None, None]
     """
     try:
         (tree,) = parse(sql, dialect="duckdb")
@@ -87,9 +101,11 @@ def columns_in(sql: str) -> frozenset[str] | None:
     if (
         tree is None
         or tree.find(exp.Select) is None
-        or tree.find(exp.Command, exp.Pivot, exp.Columns)
+        or tree.find(exp.Command, exp.Pivot, exp.Columns, exp.PositionalColumn)
     ):
         return None
+    if any(table.alias_column_names for table in tree.find_all(exp.Table)):
+        return None  # they name its columns in turn
     for star in tree.find_all(exp.Star):
         if not isinstance(star.parent, exp.Count):
             return None

@@ -221,6 +221,23 @@ def test_windows_of_one_edge_are_filled_with_what_serves_them_all(query, upto):
     check(SLIDES_AND_MOVES, query, of_batches(s, [], [10, upto, 30, 45], 0), 1, Strategy.UPA)
 
 
+@pytest.mark.parametrize(("every", "complete"), [("", 7), (" EVERY 4", 8), (" EVERY 7", 7)])
+def test_what_every_shows_of_a_relation_is_complete_when_it_looks_next(every, complete, tmp_path):
+    """A row that has left the relation since it looked last is not there any more."""
+    hold = "CREATE QUERY holder AS SELECT v, owner FROM s [RANGE 12], h WHERE s.k = h.k;"
+    query = f"SELECT v, owner FROM s [RANGE 4], h WHERE s.k = h.k{every}"
+    (batch, *_) = of_batches([(ts, "a", ts) for ts in range(1, 11)], [], [10], 0)
+    together = Together(tmp_path)
+    together.add(hold, Strategy.UPA)
+    together.micro_batch(0, {**batch, "h": [(1, "a", "Ann"), (11, "b", "Bob")]})
+    (late,) = together.add(f"CREATE QUERY late AS {query};", Strategy.UPA)
+    fill = together.fill_for(late)
+    assert isinstance(fill, LateFill), fill
+    assert fill.closed == 7
+    assert fill.start is not None
+    assert fill.start.since_when == complete
+
+
 def of_batches(s: list[Row], r: list[Row], steps: list[int], lag: int) -> list[dict]:
     """What each micro-batch brings; ``r`` lags behind."""
     of_s, of_r = cut(s, steps), cut(r, [max(at - lag, 0) for at in steps])

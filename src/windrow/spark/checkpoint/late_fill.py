@@ -24,7 +24,13 @@ import pyarrow as pa
 from windrow.columns.delta import Delta
 from windrow.columns.types import arrow_schema
 from windrow.core.time import BEGINNING
-from windrow.engine.late_start import FillPoint, LateStart, fill_points, late_start
+from windrow.engine.late_start import (
+    FillPoint,
+    LateStart,
+    fill_points,
+    late_start,
+    relations_shown_from,
+)
 from windrow.engine.live_windows import Choice, choose
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import Node, RelationScan, walk
@@ -154,6 +160,12 @@ def late_fill(joining: Joining, moment: Moment) -> LateFill | str:
     windows = list(_windows(joining, moment))
     timestamps = {name.lower(): stream.timestamp for name, stream in joining.streams.items()}
     start = late_start(_points(joining, edges), windows, missed, timestamps, closed)
+    read = {str(edges[n].source) for n in of_relations}
+    as_of = {name.lower(): closed for name in read if times[name].top > BEGINNING}
+    shown = relations_shown_from(joining.plan, as_of, began=bool(missed))
+    if shown > closed:
+        start = start or LateStart({}, shown, closed, {})
+        start = replace(start, complete_from=max(start.complete_from, shown))
     relations: dict[int, Choice] = {}
     for number in sorted(of_relations):
         name = str(edges[number].source)

@@ -324,10 +324,11 @@ class OnSpark:
             if run.writes:
                 run.start()
 
-    def late_words(self, query: QueryDeclaration) -> str | None:
+    def late_words(self, query: QueryDeclaration, *, alone: bool) -> str | None:
         """What to say of a query that would share no synopses; None if it has missed nothing."""
         self._work_off([query])
-        return self._joins().late_words(query, self._catalog, self.strategy, self.pipelines)
+        running = self.pipelines if alone else ()
+        return self._joins().late_words(query, self._catalog, self.strategy, running)
 
     def tell(self) -> None:
         """Nothing: listeners have a thread of their own."""
