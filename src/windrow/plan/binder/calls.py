@@ -45,7 +45,8 @@ def typed_call(
     elif function in ("array_contains", "any_equal"):
         arguments = _with_element(arguments, spans)
     elif function not in ("and", "or", "not", "case", "is_null"):
-        arguments = fit_constants(arguments, spans)
+        read_times = "string" not in FUNCTIONS[function].takes
+        arguments = fit_constants(arguments, spans, read_times=read_times)
     elif function in ("and", "or", "not"):
         arguments = [null_as(a, Type.BOOLEAN) for a in arguments]
     arguments = fit_intervals(function, arguments, span)

@@ -156,16 +156,18 @@ def is_empty_array(expression: Expression) -> bool:
     return isinstance(expression, Call) and expression.function == "array" and not expression.args
 
 
-def fit_constants(arguments: list[Expression], spans: list[Span]) -> list[Expression]:
-    """Constants given the type that their neighbours have: NULL, times written as strings, and
-    numbers with a point beside decimals.
+def fit_constants(
+    arguments: list[Expression], spans: list[Span], *, read_times: bool = True
+) -> list[Expression]:
+    """Constants given the type that their neighbours have: NULL, times written as strings unless
+    strings are what is wanted, and numbers with a point beside decimals.
     """
     typed = [
         a.type
         for a in arguments
         if not (isinstance(a, Literal) and a.value is None) and not is_empty_array(a)
     ]
-    times = [t for t in typed if t in (Type.TIMESTAMP, Type.DATE)]
+    times = [t for t in typed if read_times and t in (Type.TIMESTAMP, Type.DATE)]
     if not typed:
         return arguments
     if any(t.is_decimal for t in typed):
