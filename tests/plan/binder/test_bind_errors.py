@@ -22,6 +22,8 @@ CASES = [
     ("SELECT uper(name) FROM s", "uper(name)", "no function uper; did you mean upper?"),
     ("SELECT sume(a) FROM s", "sume(a)", "did you mean sum?"),
     ("SELECT window_start FROM s [NOW]", "window_start", "columns of TUMBLE(s, ts, 10 MINUTES)"),
+    (("SELECT l.k FROM TUMBLE(s, ts, 5) AS l JOIN TUMBLE(t, ts, 5) AS o ON l.k = o.k AND "
+     "l.window_end = o.window_end"), "l.window_end", "leave out conditions on their bounds"),
     ("SELECT CAST(name AS TIMESTAMP) || ' UTC' FROM s", "CAST(name AS TIMESTAMP) || ' UTC'",
      "found TIMESTAMP and STRING; cast what is no string: CAST(... AS STRING)"),
     ("SELECT CAST(name AS DATE) LIKE '2024%' FROM s", "CAST(name AS DATE) LIKE '2024%'",

@@ -54,7 +54,9 @@ def clock_of(plan: Node, span: Span | None = None) -> Clock | None:
 
 NO_COLUMNS = {
     **dict.fromkeys(("window_start", "window_end"), "they are columns of TUMBLE(s, ts, 10 MINUTES) "
-                    "in FROM, and functions, as window_end(), of [RANGE ... SLIDE ...]"),
+                    "in FROM, of the first if there are several, and functions, as window_end(), "
+                    "of [RANGE ... SLIDE ...]; in a join all windows are the same, so leave out "
+                    "conditions on their bounds"),
     **dict.fromkeys(("second", "minute", "hour", "day", "week", "month", "quarter", "year"),
                     "a unit of time stands in quotes, as in date_trunc('hour', t)"),
 }  # fmt: skip
