@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -127,6 +128,36 @@ def test_a_blank_category_is_no_number_as_a_blank_text_is_none():
     for data in (numbers, numbers.astype({"k": "category"})):
         parsed = parse_pushed(data, STREAM)
         assert (parsed.rows["k"].to_pylist(), parsed.rejected) == ([7, None], ())
+
+
+@pytest.mark.parametrize("unit", ["M", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_moments_of_numpy_are_taken_in_every_unit_also_beside_each_other(unit):
+    days = np.array(["2024-02-29", "1969-12-31"]).astype(f"M8[{unit}]")
+    found = [{"at": d.astype("M8[us]").item(), "day": d.astype("M8[D]").item()} for d in days]
+    rows = [{"at": day, "day": day} for day in days]
+    for data in ({"at": days, "day": days}, rows, {"at": days.astype(">M8"), "day": list(days)}):
+        parsed = parse_pushed(data, MOMENTS)
+        assert (parsed.rows.to_pylist(), parsed.cut, list(parsed.rejected)) == (found, 0, [])
+    late = np.datetime64("2024-02-29T05:00:00.5")
+    parsed = parse_pushed([*rows, {"at": late, "day": None}], MOMENTS)
+    assert parsed.rows["at"].to_pylist()[2] == late.item()
+
+
+def test_no_time_is_null_and_what_is_out_of_reach_is_refused_one_by_one():
+    at = dt.datetime(2024, 2, 29)
+    nothing = [{"at": at, "day": v} for v in (np.datetime64("NaT"), pd.NaT, None, "")]
+    parsed = parse_pushed(nothing, MOMENTS)
+    assert (parsed.rows["day"].to_pylist(), parsed.cut, parsed.rejected) == ([None] * 4, 0, ())
+    far = [{"at": v} | {"day": None} for v in (np.datetime64(10**15, "D"), np.datetime64(at))]
+    parsed = parse_pushed(far, MOMENTS)
+    assert parsed.rows["at"].to_pylist() == [at]
+    assert [r.row for r in parsed.rejected] == [1]
+    numbers = [Decimal("1E+60"), Decimal("1E-60"), Decimal(7)]
+    parsed = parse_pushed(
+        [{**DATA, "ts": 1, "name": None, "v": 1, "k": n} for n in numbers], STREAM
+    )
+    assert parsed.rows["k"].to_pylist() == [7]
+    assert [r.row for r in parsed.rejected] == [1, 2]
 
 
 def test_two_columns_of_one_name_are_refused_in_words():

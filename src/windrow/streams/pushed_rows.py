@@ -6,6 +6,7 @@ Nothing but Arrow is imported here. pandas and polars frames are recognised by w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -164,11 +165,14 @@ def _as_values(values: Any, name: Any) -> Values:
     if _is_of_pandas(values):
         return _of_series(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufM":
-        return pa.array(values.copy())  # whose owner may go on to write to it
+        with suppress(pa.ArrowNotImplementedError):  # it has no hours, and no foreign byte order
+            return pa.array(values.copy())  # whose owner may go on to write to it
     if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
         return [value.item() for value in values]
-    # What a list of polars has in it are lists only in what its own method makes.
-    return values.to_list() if hasattr(values, "to_list") else list(values)
+    # What a list of polars has in it are lists only in what its own method makes; what an array of
+    # numpy has are its own moments only without that.
+    own = isinstance(values, np.ndarray) or not hasattr(values, "to_list")
+    return list(values) if own else values.to_list()
 
 
 def _is_of_pandas(data: Any) -> bool:

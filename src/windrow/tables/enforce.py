@@ -22,7 +22,7 @@ from windrow.core.errors import InputError
 from windrow.core.schema import Field, Type
 from windrow.core.time import BEGINNING, FOREVER
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
-from windrow.tables.fit import Values, count_cut, fit, is_text, value_at
+from windrow.tables.fit import Values, count_cut, fit, is_no_time, is_text, value_at
 from windrow.tables.parsed_rows import Parsed, Rejected, Texts
 
 LONGEST = 80
@@ -119,9 +119,8 @@ def enforce(
 def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
     """Where a value went in and none came out."""
     if isinstance(values, list):
-        blank = (None,) if kind is Type.STRING else (None, "")
-        nothing = np.array([isinstance(v, str | None) and v in blank for v in values], np.bool_)
-        return np.flatnonzero(fit.is_null().to_numpy(zero_copy_only=False) & ~nothing)
+        missing = np.flatnonzero(fit.is_null().to_numpy(zero_copy_only=False))
+        return np.array([p for p in missing if not _is_nothing(values[p], kind)], np.int64)
     if fit is values or fit.null_count == values.null_count:
         return np.empty(0, np.int64)
     if pa.types.is_dictionary(values.type):
@@ -130,6 +129,12 @@ def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
     if kind is not Type.STRING and is_text(values.type):  # blank text is no value there
         failed = pc.and_(failed, pc.greater(pc.binary_length(values), 0))
     return np.flatnonzero(failed.to_numpy(zero_copy_only=False))
+
+
+def _is_nothing(value: Any, kind: Type) -> bool:
+    """Whether it is no value: None, NaT, or a blank text where no text is declared."""
+    blank = kind is not Type.STRING and isinstance(value, str) and not value
+    return value is None or blank or is_no_time(value)
 
 
 def _timeless(ticks: pa.Array, field: Field) -> list[tuple[int, str]]:

@@ -13,6 +13,7 @@ number is no text and no time, and a text is read as whatever is wanted.
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ Values: TypeAlias = pa.Array | list[Any]
 """A column, or Python values of any types."""
 PLAIN = len("2026-03-01 09:00:05.123456")
 """A text of a moment with nanoseconds is longer than this."""
+FINER = ("ns", "ps", "fs", "as")
+"""Units of numpy that are cut to microseconds."""
 
 
 def fit(values: Values, kind: Type) -> pa.Array:
@@ -48,7 +51,7 @@ def count_cut(values: Values, kind: Type) -> int:
         return 0
     if isinstance(values, list):
         texts = pa.array([v for v in values if isinstance(v, str) and v.isascii()], pa.string())
-        moments = [v for v in values if isinstance(v, np.datetime64)]
+        moments = [v for v in values if isinstance(v, np.datetime64) and not is_no_time(v)]
         pandas = sum(bool(getattr(v, "nanosecond", 0)) for v in values)
         fine = sum(v != v.astype("datetime64[us]") for v in moments)
         return int(pandas + fine) + count_cut(texts, kind)
@@ -62,6 +65,11 @@ def count_cut(values: Values, kind: Type) -> int:
     else:
         return 0
     return int(pc.sum(cut).as_py() or 0)
+
+
+def is_no_time(value: Any) -> bool:
+    """Whether it is NaT, which numpy and pandas write for a missing time; it is not itself."""
+    return isinstance(value, np.datetime64 | datetime) and bool(value != value)  # noqa: PLR0124
 
 
 def value_at(values: Values, position: int) -> Any:
@@ -107,6 +115,8 @@ def _fit_one_by_one(values: list[Any], kind: Type) -> pa.Array:
             those = [str(v) for v in those]
         if cls is int and kind.is_floating:
             those = [_as_float(v) for v in those]  # Arrow takes no integer beyond 64 bits
+        if cls is np.datetime64:
+            those = [_in_microseconds(v) for v in those]
         parts.append(_fit_alike(those, kind))
         for offset, place in enumerate(alike):
             origin[place] = filled + offset
@@ -121,6 +131,13 @@ def _as_float(value: int) -> float | None:
         return None
 
 
+def _in_microseconds(moment: np.datetime64) -> np.datetime64 | None:
+    """A moment of numpy, some of whose units Arrow does not know; None for one out of reach."""
+    found = moment.astype("datetime64[us]")
+    finer = np.datetime_data(moment.dtype)[0] in FINER
+    return found if finer or found.astype(moment.dtype) == moment else None
+
+
 def _fit_alike(values: list[Any], kind: Type) -> pa.Array:
     """Values of one Python type, NULL for those that Arrow cannot hold. Lists may hold anything,
     and moments are of one zone or another, so not all that it can hold may be in one array."""
@@ -130,7 +147,7 @@ def _fit_alike(values: list[Any], kind: Type) -> pa.Array:
         if len(values) == 1:
             return pa.nulls(1, ARROW[kind])
         half = len(values) // 2
-        return pa.concat_arrays([_fit_alike(values[:half], kind), _fit_alike(values[half:], kind)])
+        return pa.concat_arrays([_fit_alike(v, kind) for v in (values[:half], values[half:])])
     return _fit_array(together, kind)
 
 
