@@ -93,6 +93,18 @@ def test_lines_over_time_are_steps_with_gaps(db: Connection) -> None:
     assert lines["c"][0] == [2, 5]
 
 
+def test_a_nan_is_a_gap_that_ends_and_an_array_names_a_line() -> None:
+    nan = math.nan
+    of_nan = {"instant": [1, 4, 4], "change": ["+", "-", "+"], "v": [nan, float("nan"), 2.0]}
+    instants, values = lines_of(pa.table(of_nan), "q", "v", None)[None]
+    assert instants == [1, 4]
+    assert math.isnan(values[0])
+    assert values[1] == 2
+    lines = lines_of(pa.table({**of_nan, "by": [[1], [1], [2]]}), "q", "v", "by")
+    assert list(lines) == ["[1]", "[2]"]
+    assert len(lines_of(pa.table(of_nan | {"w": [1, 1, 2]}), "q", "w", "v")) == 2
+
+
 def test_a_plot_has_a_line_for_each_group_and_refuses_rows_it_cannot_tell_apart(
     db: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

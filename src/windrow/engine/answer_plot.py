@@ -13,6 +13,8 @@ from windrow.core.errors import InputError
 from windrow.result_files.identity import CHANGE, INSTANT
 from windrow.tables.fit import script_type
 
+NAN = float("nan")
+
 Line = tuple[list[Any], list[float]]
 """Instants, and the value from each of them on; NaN where there is none."""
 
@@ -89,9 +91,17 @@ def lines_of(changes: pa.Table, name: str, y: str, by: str | None) -> dict[Any, 
 
 
 def _rows(changes: pa.Table, y: str, by: str | None) -> Iterator[tuple[Any, str, Any, Any]]:
-    labels = [None] * changes.num_rows if by is None else changes.column(by).to_pylist()
+    labels = [None] * changes.num_rows if by is None else _keys(changes.column(by))
     columns = (changes.column(n).to_pylist() for n in (INSTANT, CHANGE))
-    return zip(*columns, labels, changes.column(y).to_pylist(), strict=True)
+    return zip(*columns, labels, _keys(changes.column(y)), strict=True)
+
+
+def _keys(column: pa.ChunkedArray) -> list[Any]:
+    """Values by which a dict finds equal ones: NaN is one object, what has others inside a text."""
+    values = column.to_pylist()
+    if pa.types.is_nested(column.type):
+        return [None if v is None else str(v) for v in values]
+    return [NAN if v != v else v for v in values]  # noqa: PLR0124 - only NaN is not itself
 
 
 def _value(counts: Counter[Any], name: str, by: str | None, instant: Any) -> float:
@@ -105,4 +115,4 @@ def _value(counts: Counter[Any], name: str, by: str | None, instant: Any) -> flo
             else "group the query by that column",
         )
     value = next(iter(counts), None)
-    return float("nan") if value is None else float(value)
+    return NAN if value is None else float(value)
