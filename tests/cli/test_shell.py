@@ -63,6 +63,16 @@ def test_a_question_about_an_answer_is_one_time_sql() -> None:
     assert "total is a query, which cannot be read; declare total with CREATE VIEW" in said
 
 
+def test_a_question_about_an_answer_may_stand_below_a_comment_and_says_what_it_leaves_out(
+    here: Path,
+) -> None:
+    (here / "s.csv").write_text("ts,x\n" + "".join(f"{n},{n}\n" for n in range(102)))
+    numbers = STREAM + "CREATE QUERY numbers AS SELECT x FROM s;\n"
+    code, shown, said = piped(numbers + "-- which are there?\nSELECT * FROM numbers;\n")
+    assert (code, said) == (0, "")
+    assert shown.endswith("... and 2 more\n")
+
+
 def test_the_first_error_of_a_pipe_ends_it_and_has_its_line() -> None:
     code, shown, said = piped(STREAM + "\nSELECT y FROM s [NOW];\nSHOW STREAMS;\n")
     assert code == 2

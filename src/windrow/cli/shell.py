@@ -24,6 +24,8 @@ from windrow.core.errors import AnswerReadError, InputError, ScriptError, Windro
 from windrow.core.warnings import WindrowWarning
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from windrow.engine.connection import Connection
 
 HELP = """\
@@ -176,12 +178,14 @@ class Session:
         """A bare SELECT is a question: it is answered, and dropped. One that reads what a query
         answers is one-time SQL.
         """
+        from windrow.cql.parser import words_of  # noqa: PLC0415 - as above
+
         connection = self._connection
         before = set(connection.queries)
         try:
             done = connection.execute(text)
         except AnswerReadError:
-            if not text.lstrip().upper().startswith(("SELECT", "WITH")):
+            if words_of(text)[0][1] not in ("SELECT", "WITH"):
                 raise
             self._sql(text.strip().rstrip(";"))
             return
@@ -228,12 +232,7 @@ class Session:
             self._print_answer(known)
 
     def _changes(self, name: str) -> None:
-        from windrow.cli.answers import answer_table  # noqa: PLC0415 - as above
-
-        changes = self._connection.queries[self._known(name)].changes()
-        out().print(answer_table(changes, ordered=True, shown=LAST), soft_wrap=False)
-        if changes.num_rows > LAST:
-            out().print(f"... and {changes.num_rows - LAST:,} more")
+        self._print_rows(self._connection.queries[self._known(name)].changes())
 
     def _known(self, name: str) -> str:
         names = {known.lower(): known for known in self._connection.queries}
@@ -245,10 +244,14 @@ class Session:
         return names[name.lower()]
 
     def _sql(self, sql: str) -> None:
+        self._print_rows(self._connection.query(sql))
+
+    def _print_rows(self, rows: pa.Table) -> None:
         from windrow.cli.answers import answer_table  # noqa: PLC0415 - as above
 
-        answer = self._connection.query(sql)
-        out().print(answer_table(answer, ordered=True, shown=LAST), soft_wrap=False)
+        out().print(answer_table(rows, ordered=True, shown=LAST), soft_wrap=False)
+        if rows.num_rows > LAST:
+            out().print(f"... and {rows.num_rows - LAST:,} more")
 
     def _advance(self, to: str) -> None:
         words = shlex.split(to)
