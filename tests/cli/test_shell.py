@@ -129,6 +129,22 @@ def test_help_is_asked_for_and_the_shell_left_as_elsewhere(
     assert not any(session.attempt(left) for left in ("exit", ".quit", "quit;", "\\q"))
 
 
+def test_an_error_in_a_file_or_an_instant_does_not_end_a_terminals_shell(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "wrong.cql").write_text("SELECT y FROM s;")
+    session = Session(windrow.connect())
+    assert session.attempt("\\i wrong.cql")
+    assert "wrong.cql: line 1, column 15: there is no stream" in capsys.readouterr().err
+    assert session.attempt("CREATE STREAM t (at TIMESTAMP, x INT);")
+    for wrong in ("--5", "\u00b2"):
+        assert session.attempt(f"\\advance {wrong}")
+        assert "advance: expected an integer of less than 64 bits" in capsys.readouterr().err
+    for to in ("'2026-03-01", '"2026-03-01 09:00"', "2026-03-01 09:01"):
+        assert session.attempt(f"\\advance {to}")
+        assert not capsys.readouterr().err
+
+
 def test_an_interrupted_question_ends_and_the_shell_goes_on(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,6 @@ a pipe, its statements are carried out in order, and the first that fails ends i
 
 from __future__ import annotations
 
-import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -120,6 +119,8 @@ class Session:
             complain(InputError(where=str(error.filename), found=str(error.strerror)))
         except KeyboardInterrupt:
             err().print("interrupted")
+        except typer.Exit:  # a file had an error, which has been said
+            pass
         return True
 
     def run_all(self, lines: Iterable[str], name: str = "standard input") -> None:
@@ -254,11 +255,11 @@ class Session:
             out().print(f"... and {rows.num_rows - LAST:,} more")
 
     def _advance(self, to: str) -> None:
-        words = shlex.split(to)
-        if not words:
+        text = to.strip(" '\"")
+        if not text:
             raise InputError(where="\\advance", expected="a number or a time", found="nothing")
-        text = " ".join(words)
-        self._connection.advance(to=int(text) if text.lstrip("-").isdigit() else text)
+        number = text.isascii() and text.removeprefix("-").isdigit()
+        self._connection.advance(to=int(text) if number else text)
 
 
 LEAVE = ("\\q", "quit", "exit", "quit;", "exit;", ".quit", ".exit")
