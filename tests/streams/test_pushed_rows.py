@@ -245,6 +245,9 @@ def test_a_pandas_column_of_mixed_values_loses_only_the_bad_ones():
 def test_a_missing_column_is_an_error_with_a_suggestion():
     with pytest.raises(InputError, match=r"'name' of stream s.*did you mean 'nam'"):
         parse_pushed({"ts": [1], "k": [1], "v": [1.0], "nam": ["a"]}, STREAM)
+    with pytest.raises(InputError) as unnamed:
+        parse_pushed(pd.DataFrame([[1, 2, 0.5, "a"]]), STREAM)
+    assert unnamed.value.remedy == "rename the column, or change CREATE STREAM"
 
 
 @pytest.mark.parametrize("data", [5, "text", {"ts": [1], "k": [1, 2], "v": [1], "name": ["a"]}])

@@ -35,7 +35,7 @@ from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables.chunks import Chunk, CsvRowEnds, chunks, size
-from windrow.tables.enforce import enforce, resolve
+from windrow.tables.enforce import csv_hint, enforce, resolve
 from windrow.tables.file_part import WHOLE, Part, Read, open_part
 from windrow.tables.fit import is_utf8
 from windrow.tables.parsed_rows import Parsed, Rejected
@@ -71,7 +71,8 @@ def read_csv(
     if not names:
         return
     options = options_of(declaration)
-    places = [names.index(n) for n in resolve(names, declaration, str(path))]
+    chosen = resolve(names, declaration, str(path), csv_hint(names, declaration))
+    places = [names.index(n) for n in chosen]
     unseen = _unseen_texts(declaration, columns)
     with open_part(path, part) as read:
         passed_header = part.start < end

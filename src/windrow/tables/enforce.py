@@ -35,26 +35,30 @@ def columns_named(names: Sequence[str], wanted: str) -> list[str]:
     return exact or [name for name in names if name.strip().lower() == wanted.lower()]
 
 
-def resolve(names: Sequence[str], declaration: StreamDeclaration, where: str) -> list[str]:
-    """The source's name of each declared column; InputError unless there is exactly one."""
+def resolve(
+    names: Sequence[str], declaration: StreamDeclaration, where: str, hint: str = ""
+) -> list[str]:
+    """The source's name of each declared column; InputError unless there is exactly one.
+
+    ``hint`` is what to do about names that are none at all.
+    """
     found = []
     for field in declaration.schema:
         matches = columns_named(names, field.name)
         if len(matches) != 1:
             near = difflib.get_close_matches(field.name, names, n=1)
-            hint = f"did you mean {near[0]!r}? " if near and not matches else ""
+            meant = f"did you mean {near[0]!r}? " if near and not matches else ""
             raise InputError(
                 where=where,
                 expected=f"one column {field.name!r} of stream {declaration.name}",
                 found=f"{len(matches) or 'none'} among {', '.join(names) or 'no columns'}",
-                remedy=_csv_hint(names, declaration)
-                or f"{hint}rename the column, or change CREATE STREAM",
+                remedy=hint or f"{meant}rename the column, or change CREATE STREAM",
             )
         found.append(matches[0])
     return found
 
 
-def _csv_hint(names: Sequence[str], declaration: StreamDeclaration) -> str:
+def csv_hint(names: Sequence[str], declaration: StreamDeclaration) -> str:
     """What to write if a header is separated by something else, or is none."""
     declared = [field.name.lower() for field in declaration.schema]
     for separator, written in ((";", ";"), ("\t", "\\t"), ("|", "|")):

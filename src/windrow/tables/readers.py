@@ -17,7 +17,7 @@ from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
 from windrow.tables.csv import first_row, header, read_csv
-from windrow.tables.enforce import resolve
+from windrow.tables.enforce import csv_hint, resolve
 from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable, unpack
 from windrow.tables.jsonlines import first_object, read_json
 from windrow.tables.parquet_rows import read_parquet
@@ -60,7 +60,7 @@ def check_columns(path: Path, declaration: StreamDeclaration) -> None:
             case "csv":
                 names, _ = header(path, declaration, Part())
                 if names:
-                    resolve(names, declaration, str(path))
+                    resolve(names, declaration, str(path), csv_hint(names, declaration))
 
 
 def check_whole(path: Path, declaration: StreamDeclaration) -> Iterator[None]:
