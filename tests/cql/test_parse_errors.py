@@ -57,6 +57,11 @@ CASES = [
     ("SELECT a FROM s ORDER BY a LIMIT 3 FETCH NEXT ROW ONLY", "FETCH", "write LIMIT"),
     ("SELECT a FROM TABLE(CUMULATE(TABLE s, DESCRIPTOR(ts), 1, 5))", "CUMULATE", "two windows"),
     ("SELECT a FROM TABLE(FOO(TABLE s))", "FOO", "there is no function FOO in FROM: only TUMBLE"),
+    (
+        "SELECT a FROM ISTREAM(SELECT a FROM s [NOW]) [RANGE 5]",
+        "ISTREAM",
+        "so it stands in parentheses: (ISTREAM(SELECT ...)) [RANGE 5 SECONDS] AS x",
+    ),
     ("SELECT a FROM foo(s)", "foo", "there is no function foo in FROM"),
     ("SELECT a FROM s JOIN generate_series(1, 2) ON TRUE", "generate_series", "(VALUES (1), (2)"),
     ("SELECT a FROM read_csv('c.csv')", "read_csv", "CREATE STREAM s"),

@@ -14,8 +14,13 @@ _CUMULATED = (
     "write two windows in two queries: s [RANGE 5 MINUTES SLIDE 5 MINUTES], and a shorter SLIDE "
     "for what comes in between"
 )
+_STREAMED = (
+    "a stream of results is a sub-query in FROM, so it stands in parentheses: "
+    "(ISTREAM(SELECT ...)) [RANGE 5 SECONDS] AS x"
+)
 _TABLES = {
     "CUMULATE": _CUMULATED,
+    **dict.fromkeys(("ISTREAM", "DSTREAM", "RSTREAM", "WSTREAM"), _STREAMED),
     "LATERAL": _LATERAL,
     **dict.fromkeys(("READ_CSV", "READ_CSV_AUTO", "READ_JSON", "READ_JSON_AUTO", "READ_PARQUET"),
                     DECLARED),
