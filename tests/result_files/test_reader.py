@@ -109,6 +109,8 @@ def test_the_command_shows_changes_and_answer(db, tmp_path) -> None:
     assert [json.loads(line) for line in lines] == db.queries["busy"].answer().to_pylist()
     text = run("results", "out/seen", "--after", 1, "--format", "csv")
     assert text == '"instant","change","page","d"\n2026-03-01 12:02:00.000000,"+","c",2026-03-01\n'
+    nothing = run("results", "out/seen", "--after", 2, "--format", "csv")
+    assert nothing == '"instant","change","page","d"\n'
     assert "1 change in x.parquet" in run(
         "results", "out/seen", "--since", "2026-03-01 12:02", "--into", "x.parquet"
     )

@@ -119,22 +119,27 @@ def _give(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape, into: P
 def print_tables(tables: Iterable[pa.Table], schema: pa.Schema, format_: Shape) -> int:
     """Print rows, as a table the first of them; how many there were."""
     rows, shown = 0, schema.empty_table()
-    for number, table in enumerate(tables):
+    if format_ is Shape.CSV:
+        _print_csv(schema.empty_table(), header=True)
+    for table in tables:
         rows += table.num_rows
         if format_ is Shape.TABLE:
             shown = pa.concat_tables([shown, table.slice(0, SHOWN - shown.num_rows)])
         elif format_ is Shape.JSON:
             out().file.writelines(f"{line}\n" for line in json_lines(table))
         else:
-            heading = pyarrow.csv.WriteOptions(include_header=not number)
-            sink = pa.BufferOutputStream()
-            pyarrow.csv.write_csv(texts_for_csv(table), sink, heading)
-            out().file.write(sink.getvalue().to_pybytes().decode())
+            _print_csv(texts_for_csv(table), header=False)
     if format_ is Shape.TABLE and rows:
         out().print(answer_table(shown, ordered=True))
         if rows > SHOWN:
             out().print(f"... and {rows - SHOWN:,} more; see them all with --format json or csv")
     return rows
+
+
+def _print_csv(table: pa.Table, *, header: bool) -> None:
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, sink, pyarrow.csv.WriteOptions(include_header=header))
+    out().file.write(sink.getvalue().to_pybytes().decode())
 
 
 def compact(
