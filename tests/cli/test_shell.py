@@ -73,6 +73,14 @@ def test_a_question_about_an_answer_may_stand_below_a_comment_and_says_what_it_l
     assert shown.endswith("... and 2 more\n")
 
 
+def test_statements_of_one_line_are_carried_out_one_after_the_other() -> None:
+    line = "CREATE QUERY total AS SELECT SUM(x) AS x FROM s; SELECT x + 1 AS more FROM total; "
+    code, shown, said = piped(STREAM + line + "SELECT y FROM s; -- ;\n")
+    assert code == 2
+    assert "│    6 │" in shown
+    assert f"standard input: line 3, column {len(line) + 8}: there is no column y" in said
+
+
 def test_the_first_error_of_a_pipe_ends_it_and_has_its_line() -> None:
     code, shown, said = piped(STREAM + "\nSELECT y FROM s [NOW];\nSHOW STREAMS;\n")
     assert code == 2

@@ -157,7 +157,7 @@ class Session:
         self.run_all(read_script(path).splitlines(keepends=True), str(path))
 
     def run(self, text: str) -> None:
-        """Carry out a statement or a command, and print what comes of it."""
+        """Carry out a command, or statements one after the other, and print what comes of them."""
         if text.lstrip().startswith("\\"):
             word, _, rest = text.strip().removeprefix("\\").partition(" ")
             command = self._commands.get(word)
@@ -168,9 +168,12 @@ class Session:
                 )  # fmt: skip
             command(rest.strip().rstrip(";"))
             return
+        from windrow.cql.parser import statement_texts  # noqa: PLC0415 - as above
+
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WindrowWarning)
-            self._execute(text)
+            for statement in statement_texts(text):
+                self._execute(statement)
         for warning in caught:
             if isinstance(warning.message, WindrowWarning):
                 print_warning(warning.message)

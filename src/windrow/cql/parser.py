@@ -50,6 +50,25 @@ def is_whole(text: str) -> bool:
     return bool(tokens) and tokens[-1].token_type is TokenType.SEMICOLON
 
 
+def statement_texts(text: str) -> list[str]:
+    """The text of each statement, with blanks in the place of those before it: it stays where it
+    stood. A text that is no tokens is one.
+
+    >>> statement_texts("SELECT a;\\n  SELECT ';' -- b;")
+    ['SELECT a;', "         \\n  SELECT ';' -- b;"]
+    """
+    try:
+        tokens = _tokens(text)
+    except ParseError:
+        return [text]
+    stops = [t.end + 1 for t in tokens if t.token_type is TokenType.SEMICOLON]
+    rest = bool(tokens) and tokens[-1].token_type is not TokenType.SEMICOLON
+    ends = [*stops, len(text)] if rest else stops
+    return [
+        re.sub(r"[^\n]", " ", text[:begin]) + text[begin:end] for begin, end in pairwise([0, *ends])
+    ]
+
+
 def words_of(text: str) -> list[tuple[TokenType, str]]:
     """What a statement says, whatever its spaces, its comments and the case of its keywords.
 
