@@ -209,6 +209,17 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         windrow.results(where.directory).changes()
 
 
+def test_an_answer_whose_file_is_gone_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    where = filled(place(tmp_path / "out"), 8)
+    compact(where.directory)
+    next(where.directory.glob("_answer-*")).unlink()
+    with pytest.raises(
+        windrow.core.errors.StateError,
+        match=r"files that its commits name; found no _answer-00000007.parquet; rest",
+    ):
+        windrow.results(where.directory).answer()
+
+
 def test_embedded_sinks_compact_and_count_on(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sinks.COMPACT_AT, "value", 4)

@@ -179,7 +179,7 @@ class Reading:
             except FileNotFoundError as error:
                 before, state = state, published_results(self.directory)
                 if state == before:
-                    raise _missing(self.directory, error) from error
+                    raise missing_file(self.directory, error) from error
                 if state.run != before.run:
                     raise _replaced_error(self.directory) from error
             else:
@@ -220,11 +220,13 @@ def _from(table: pa.Table, since: int) -> pa.Table:
     return table.filter(pc.greater_equal(table[INSTANT].cast(pa.int64()), since))
 
 
-def _missing(directory: Path, error: FileNotFoundError) -> StateError:
+def missing_file(directory: Path, error: FileNotFoundError) -> StateError:
+    """What to say of a file that is gone though a commit, or a record, names it."""
+    path = error.filename or str(error).partition("'. Detail: ")[0]  # Arrow's has it in its words
     return StateError(
         where=str(directory),
         expected="the files that its commits name",
-        found=f"no {Path(str(error.filename or error)).name}",
+        found=f"no {Path(path).name}",
         remedy="restore the directory, or run the script from the beginning into another one",
     )
 
