@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import windrow
 from tests.spark.scripts import compiled, net_changes, run_embedded, run_on_spark, write_streams
+from tests.support.without_spark import run_without_spark
 from windrow.core.errors import DataError, StateError
 from windrow.core.time import Clock
 from windrow.result_files.commits import commits
@@ -94,6 +98,41 @@ def test_a_job_that_stayed_behind_repeats_the_next_micro_batch_of_its_streams_un
         {"s": 1},
         {"s": 2},
     ]
+
+
+@pytest.mark.parametrize(("published", "entries", "begun"), [(0, [0], 0), (4, [0, 3, 4], 3)])
+def test_a_job_that_stayed_behind_repeats_what_it_has_published_and_nothing_else(
+    tmp_path, published, entries, begun
+):
+    pipelines_for(tmp_path, starting("q", "r"))
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    pipelines_for(tmp_path, starting("r"))
+    for batch in (1, 2, 3, 4):
+        pretend(tmp_path / "pipeline-1", batch, 1)
+    log = FileLog(read_pipeline(tmp_path / "pipeline-1").log("s"))
+    log.append([Entry(f"/{batch}", batch=batch) for batch in (0, 3, 4)])
+    pipelines_for(tmp_path, [replace(job, published=published) for job in starting("q", "r")])
+    home = read_pipeline(tmp_path / "pipeline-2")
+    assert (home.last_begun, home.batch_of("q")) == (begun, 0)
+    assert [entry.batch for entry in FileLog(home.log("s")).entries] == entries
+
+
+def test_a_query_that_comes_back_has_all_rows_of_streams_of_which_others_read_one(tmp_path):
+    def write(number: int) -> None:
+        ts = list(range(20 * number, 20 * number + 20))
+        for name in "ab":
+            (tmp_path / name).mkdir(exist_ok=True)
+            rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
+            pq.write_table(pa.table(rows), tmp_path / name / f"{number}.parquet")
+
+    queries = {"pairs": PAIRS, "values": VALUES}
+    found, whole = (compiled(tmp_path, queries, out) for out in ("found", "whole"))
+    for number, running in enumerate((queries, {"values": VALUES}, queries)):
+        write(number)
+        run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
+    run_embedded(whole)
+    for name in queries:
+        assert net_changes(found, name) == net_changes(whole, name) != {}
 
 
 def test_a_job_that_missed_a_micro_batch_in_which_nobody_published_does_not_rejoin(tmp_path):
