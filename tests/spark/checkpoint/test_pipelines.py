@@ -24,6 +24,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
     read_pipeline,
 )
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
+from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import survey
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.state_files import StateCommits, Version
@@ -117,19 +118,39 @@ def test_a_job_that_stayed_behind_repeats_what_it_has_published_and_nothing_else
     assert [entry.batch for entry in FileLog(home.log("s")).entries] == entries
 
 
-def test_a_query_that_comes_back_has_all_rows_of_streams_of_which_others_read_one(tmp_path):
-    def write(number: int) -> None:
-        ts = list(range(20 * number, 20 * number + 20))
-        for name in "ab":
-            (tmp_path / name).mkdir(exist_ok=True)
-            rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
-            pq.write_table(pa.table(rows), tmp_path / name / f"{number}.parquet")
+def write_both(directory: Path, number: int) -> None:
+    """A file of each stream, after those before."""
+    ts = list(range(20 * number, 20 * number + 20))
+    for name in "ab":
+        (directory / name).mkdir(exist_ok=True)
+        rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
+        pq.write_table(pa.table(rows), directory / name / f"{number}.parquet")
 
+
+def test_a_query_that_comes_back_has_all_rows_of_streams_of_which_others_read_one(tmp_path):
     queries = {"pairs": PAIRS, "values": VALUES}
-    found, whole = (compiled(tmp_path, queries, out) for out in ("found", "whole"))
     for number, running in enumerate((queries, {"values": VALUES}, queries)):
-        write(number)
+        write_both(tmp_path, number)
         run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, queries)
+
+
+def test_so_has_one_that_comes_back_to_a_checkpoint_that_was_set_back(tmp_path):
+    queries = {"pairs": PAIRS, "values": VALUES}
+    for number, running in enumerate((queries, queries, {"values": VALUES}, queries)):
+        if number == 3:
+            (home,) = map(read_pipeline, pipeline_directories(tmp_path / "checkpoint"))
+            (home.state / "commits" / "2.json").write_text("{")
+            repair = planned_repair(home.directory)
+            assert repair is not None
+            repair.carry_out()
+        write_both(tmp_path, number)
+        run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, queries)
+
+
+def assert_all_as_embedded(directory: Path, queries: dict[str, str]) -> None:
+    found, whole = (compiled(directory, queries, out) for out in ("found", "whole"))
     run_embedded(whole)
     for name in queries:
         assert net_changes(found, name) == net_changes(whole, name) != {}

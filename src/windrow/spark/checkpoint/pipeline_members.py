@@ -67,7 +67,7 @@ def pipelines_for(
     for home in homes:
         here = home.present.keys() & wanted.keys()
         if home.directory not in running:
-            back = [n for n in _back(home, wanted, present) if home.batch_of(n) == home.last_batch]
+            back = [n for n in _back(home, wanted, present) if _misses_nothing(home, wanted[n])]
             if here and back:
                 home = home.write(left=home.left - set(back))  # noqa: PLW2901 - as it is now
                 here |= set(back)
@@ -92,6 +92,16 @@ def _back(
 ) -> list[str]:
     """Jobs that have stayed behind in a pipeline and are to start again."""
     return [name for name in sorted(home.left) if name in wanted and name not in present]
+
+
+def _misses_nothing(home: PipelineHome, job: Starting) -> bool:
+    """Whether a job that has left a pipeline may go on there: it was in the last micro-batch that
+    is over, and no later one is to be repeated that others had without it."""
+    batch = home.batch_of(job.name)
+    if batch < home.last_batch or job.published is None:
+        return batch == home.last_batch
+    entries = (e.batch or 0 for stream in job.streams for e in _entries(home, stream))
+    return max(entries, default=-1) <= max(batch, job.published)
 
 
 def split_off(old: PipelineHome, job: Starting) -> PipelineHome:
