@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -147,6 +148,33 @@ def test_so_has_one_that_comes_back_to_a_checkpoint_that_was_set_back(tmp_path):
         write_both(tmp_path, number)
         run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
     assert_all_as_embedded(tmp_path, queries)
+
+
+def test_a_run_that_dies_while_it_admits_files_leaves_no_row_late(tmp_path, monkeypatch):
+    queries, append = {"pairs": PAIRS}, FileLog.append
+    for last in count():
+        here, steps, died = tmp_path / str(last), count(), False
+        here.mkdir()
+
+        def dying(log: FileLog, entries, last=last, steps=steps) -> None:
+            if next(steps) == last:
+                raise SystemExit
+            append(log, entries)
+
+        write_both(here, 0)
+        run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+        write_both(here, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(FileLog, "append", dying)
+            try:
+                run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+            except SystemExit:
+                died = True
+        run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+        assert_all_as_embedded(here, queries)
+        if not died:
+            break
+    assert last > 3
 
 
 def assert_all_as_embedded(directory: Path, queries: dict[str, str]) -> None:

@@ -109,6 +109,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
         self._seen: tuple[list[int], Offset] | None = None
+        self._begins = True
         self._until = 0.0
 
     def initialOffset(self) -> Offset:
@@ -158,6 +159,9 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         nobody reads any more it has nothing, and is there for the numbers of the later ones.
         """
         noted = any(s.has_entries_after(start[s.spec.name]) for s in self._streams)
+        if self._begins and not noted:
+            self._go_on(batch)
+            self._begins = False
         found = {}
         for stream in sorted(self._streams, key=lambda stream: stream.top):
             together = (s for s in self._streams if s.spec.name in stream.spec.partners)
@@ -167,6 +171,17 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         noted_later = noted and all(start[name] == entries for name, entries in found.items())
         empty = {EMPTY: batch} if noted_later else {}
         return {stream.spec.name: found[stream.spec.name] for stream in self._streams} | empty
+
+    def _go_on(self, batch: int) -> None:
+        """Streams that were over for a run which did not wait are not any more. That is written
+        down before anything is admitted: a run that dies then leaves no new rows of one stream
+        beside another that is over and has more by now."""
+        ended = [stream for stream in self._streams if stream.is_over]
+        waits = not all(stream.spec.once for stream in self._streams)
+        several = len(self._streams) > 1
+        if ended and (waits or (several and any(stream.has_new for stream in self._streams))):
+            for stream in ended:
+                stream.go_on(batch)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How much is taken is decided in ``latestOffset``, by the size of the files."""
