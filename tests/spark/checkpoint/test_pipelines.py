@@ -177,6 +177,17 @@ def test_a_run_that_dies_while_it_admits_files_leaves_no_row_late(tmp_path, monk
     assert last > 3
 
 
+def test_a_worker_does_not_take_the_operators_of_other_queries_that_ran_before(tmp_path):
+    """One query goes, and one joins the group: there are as many as before."""
+    total = "SELECT k, {} AS t FROM a [RANGE {} SLIDE 5] WHERE v > {} GROUP BY k"
+    before = {"sums": total.format("SUM(v)", 10, -1), "largest": total.format("MAX(v)", 30, -1)}
+    later = {"largest": before["largest"], "counts": total.format("COUNT(*)", 10, 12)}
+    for number, queries in enumerate(({**before, "values": VALUES}, later)):
+        write_both(tmp_path, number)
+        run_without_spark(compiled(tmp_path, queries, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, {"largest": before["largest"]})
+
+
 def assert_all_as_embedded(directory: Path, queries: dict[str, str]) -> None:
     found, whole = (compiled(directory, queries, out) for out in ("found", "whole"))
     run_embedded(whole)
