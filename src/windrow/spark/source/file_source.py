@@ -174,13 +174,13 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _go_on(self, batch: int) -> None:
         """Streams that were over for a run which did not wait are not any more. That is written
-        down before anything is admitted: a run that dies then leaves no new rows of one stream
-        beside another that is over and has more by now."""
+        down before anything of their partners is admitted: a run that dies then leaves no new rows
+        of one stream beside another that is over and has more by now."""
         ended = [stream for stream in self._streams if stream.is_over]
-        waits = not all(stream.spec.once for stream in self._streams)
-        several = len(self._streams) > 1
-        if ended and (waits or (several and any(stream.has_new for stream in self._streams))):
-            for stream in ended:
+        new = {s.spec.name for s in self._streams if s.has_new} if ended else set()
+        for stream in ended:
+            others = new - {stream.spec.name}
+            if not stream.spec.once or others.intersection(stream.spec.partners):
                 stream.go_on(batch)
 
     def getDefaultReadLimit(self) -> ReadLimit:
