@@ -1,4 +1,5 @@
-"""A disk that stops after the k-th operation on ``atomic_files``, and forgets."""
+"""A disk that stops after the k-th operation on ``atomic_files``, and forgets; and one that fails
+once."""
 
 from __future__ import annotations
 
@@ -15,6 +16,30 @@ class Crash(BaseException):
     """The machine stops here."""
 
 
+OPERATIONS = ("write", "sync", "rename", "delete", "sync_names")
+
+
+class FailingDisk:
+    """Its ``at``-th operation fails, the others do not."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, at: int | None, failure: BaseException
+    ) -> None:
+        self._left = at
+        for name in OPERATIONS:
+            monkeypatch.setattr(files, name, self._failing(getattr(files, name), failure))
+
+    def _failing(self, operation, failure: BaseException):
+        def failing(path: Path, *more, **options):
+            if self._left is not None:
+                self._left -= 1
+                if self._left == -1:
+                    raise failure
+            operation(path, *more, **options)
+
+        return failing
+
+
 class StoppingDisk:
     """Counts what is done to the disk; before the ``at``-th operation the machine stops.
 
@@ -27,7 +52,7 @@ class StoppingDisk:
         self._chance = random.Random(seed)
         self._undo: dict[Path, list[tuple[Path, bytes | None]]] = {}
         self._unsynced: set[Path] = set()
-        for name in ("write", "sync", "rename", "delete", "sync_names"):
+        for name in OPERATIONS:
             monkeypatch.setattr(files, name, self._counted(name, getattr(files, name)))
 
     def _counted(self, name, operation):

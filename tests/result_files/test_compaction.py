@@ -76,6 +76,25 @@ def test_a_merged_file_is_read_in_pieces_also_if_it_is_deleted_meanwhile(
     assert [tuple(row.values()) for row in rows] == expected(13)
 
 
+@pytest.mark.parametrize("format_", RESULT_ENDINGS)
+def test_a_row_may_be_longer_than_what_is_parsed_together(
+    format_: str, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(reader.BLOCK, "value", 1 << 12)
+    where = place(tmp_path / "out", format_)
+    rows = [(n, "+", f"v{n}" + 'é,"\n' * (3000 if n % 5 == 3 else 40)) for n in range(40)]
+    for number in range(4):
+        publish(where, number, [rows[10 * number : 10 * number + 10]])
+    reading = Reading(where.directory, format_, SCHEMA)
+    assert [tuple(r.values()) for t in reading.tables() for r in t.to_pylist()] == rows
+    compact(where.directory)
+    tables = reading.tables()
+    found = [next(tables)]
+    next(where.directory.glob("batch-*")).unlink()
+    found += tables
+    assert [tuple(row.values()) for row in pa.concat_tables(found).to_pylist()] == rows
+
+
 @pytest.mark.parametrize("most", [1, 12])
 def test_files_that_would_be_too_large_are_left_apart(most, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(compaction.ROWS, "value", most)
@@ -207,6 +226,17 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         windrow.core.errors.StateError, match=r"files that its commits name.*batch-"
     ):
         windrow.results(where.directory).changes()
+
+
+def test_an_answer_whose_file_is_gone_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+    where = filled(place(tmp_path / "out"), 8)
+    compact(where.directory)
+    next(where.directory.glob("_answer-*")).unlink()
+    with pytest.raises(
+        windrow.core.errors.StateError,
+        match=r"files that its commits name; found no _answer-00000007.parquet; rest",
+    ):
+        windrow.results(where.directory).answer()
 
 
 def test_embedded_sinks_compact_and_count_on(tmp_path, monkeypatch) -> None:

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from tests.result_files.disk import Crash, StoppingDisk
+from tests.result_files.disk import Crash, FailingDisk, StoppingDisk
 from tests.result_files.written import SCHEMA, filled, identity, micro_batch, place, publish
 from windrow.result_files import publication
 from windrow.result_files.commits import Commit
+from windrow.result_files.directory_lock import Lock
 from windrow.result_files.ownership import prepare
 from windrow.result_files.publication import Place, Publication, publish_together
+from windrow.result_files.sinks import FileSink
 
 NAMES = ("a", "b", "c")
 
@@ -105,3 +107,28 @@ def test_what_fails_for_one_is_reported_and_the_others_can_be_repeated(tmp_path:
     with pytest.raises(windrow.WindrowError, match="the results of this run"):
         publish_together(together)
     assert not list(tmp_path.rglob("_commit-00000003.json")), "no step is done before the last"
+
+
+@pytest.mark.parametrize("failure", [OSError("no space left"), KeyboardInterrupt()])
+def test_a_sink_that_fails_anywhere_publishes_each_change_once_when_it_goes_on(
+    failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, failed = 0, True
+    while failed:
+        sink = FileSink(Lock(tmp_path / f"at{at}", "INTO"), identity())
+        sink.prepare()
+        failed = False
+        for instant in range(4):
+            rows = pa.record_batch([[instant], ["+"], [f"v{instant}"]], schema=SCHEMA)
+            sink.write(rows, instant, instant)
+            with monkeypatch.context() as patch:
+                FailingDisk(patch, at if instant == 1 else None, failure)
+                try:
+                    sink.flush(instant, instant)
+                except (windrow.WindrowError, KeyboardInterrupt):
+                    failed = True
+        sink.close()
+        found = windrow.results(tmp_path / f"at{at}").changes()
+        assert found["k"].to_pylist() == ["v0", "v1", "v2", "v3"], f"after operation {at}"
+        at += 1
+    assert at > 6

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 import windrow
 from windrow.cli.main import app
 from windrow.core.errors import InputError
+from windrow.result_files import directory
+from windrow.result_files.commits import Published
 from windrow.result_files.directory_lock import Lock
+from windrow.result_files.reader import published_results
 
 SCRIPT = """
     CREATE STREAM hits (ts TIMESTAMP, page STRING, d DATE);
@@ -57,6 +60,31 @@ def test_changes_are_asked_for_by_instant_and_by_micro_batch(db) -> None:
     db.push("hits", [{"ts": "2026-03-01 12:03", "page": "d", "d": None}])
     db.advance(to="2026-03-01 12:03")
     assert found.changes(after=2).to_pylist()[0]["page"] == "d"
+
+
+def test_who_asks_after_the_last_number_gets_every_change_once_while_a_run_writes(
+    db, monkeypatch
+) -> None:
+    minutes = iter(range(3, 60))
+
+    def early(path: Path) -> Published:
+        """The run goes on between what was said of the results and what is read of them."""
+        found, stamp = published_results(path), f"2026-03-01 12:{next(minutes):02}:00"
+        db.push("hits", [{"ts": stamp, "page": "x", "d": None}])
+        db.advance(to=stamp)
+        return found
+
+    monkeypatch.setattr(directory, "published_results", early)
+    pages, after = [], -1
+    for _ in range(3):
+        said = run("results", "out/seen", "--after", after, "--into", "new.parquet")
+        pages += pa.parquet.read_table("new.parquet")["page"].to_pylist()
+        after = int(said.split()[-1])
+        found = windrow.results("out/seen").snapshot()
+        pages += found.changes(after=after)["page"].to_pylist()
+        after = found.batch
+    assert pages == [*"abbbc", *"x" * (after - 2)]
+    assert after > 6
 
 
 def test_an_instant_of_another_clock_is_no_beginning(db) -> None:

@@ -69,7 +69,7 @@ def results(
       windrow results out/busy --after 17 --format csv
     """
     with errors_in_words(verbose=verbose):
-        found = Results(path)
+        found = Results(path).snapshot()  # the last line is true of what is above it
         if answer and (since is not None or after is not None):
             raise InputError(
                 where="--answer",

@@ -293,9 +293,10 @@ def committed_results(directory: Path, run: str | None) -> Published:
 
 def last_committed(directory: Path, after: int) -> int:
     """The last micro-batch, if ``after`` was once; a query may have taken no part in others."""
+    numbers = committed_numbers(directory)  # before the record, which stands for what is gone
     compacted = Compacted.read(directory)
     last = after if compacted is None else max(after, compacted.through)
-    return max(last, *committed_numbers(directory), -1)
+    return max(last, *numbers, -1)
 
 
 def new_commits(directory: Path, after: int) -> Iterator[Commit]:

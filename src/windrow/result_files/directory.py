@@ -33,8 +33,10 @@ class Results:
     ``polars.DataFrame``, or DuckDB by the name of the variable.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, state: Published | None = None) -> None:
+        """With a ``state`` they stay as they were then."""
         self.path = path_of(path) if is_object_url(path) else local_path(path, "results")
+        self._fixed = state
         self._identity()
 
     def _identity(self) -> Identity:
@@ -74,7 +76,11 @@ class Results:
         return self._state().totals.now
 
     def _state(self) -> Published:
-        return published_results(self.path)
+        return published_results(self.path) if self._fixed is None else self._fixed
+
+    def snapshot(self) -> Results:
+        """The results as they are now: what is committed later is not in them."""
+        return Results(self.path, self._state())
 
     def batches(
         self, since: Instant | None = None, after: int | None = None
@@ -92,8 +98,8 @@ class Results:
                 found=repr(since),
             )
         ticks = None if since is None else instant(since, where="since")
-        reading = Reading(self.path, known.format, known.schema)
-        for table in reading.tables(after, since=ticks):
+        reading, state = Reading(self.path, known.format, known.schema), self._state()
+        for table in reading.tables(after, state.last, ticks, state):
             yield from table.to_batches()
 
     def changes(self, since: Instant | None = None, after: int | None = None) -> pa.Table:
@@ -106,7 +112,8 @@ class Results:
         if known.stream:
             changes = self.changes()
             return changes.drop_columns([n for n in (INSTANT, CHANGE) if n in changes.schema.names])
-        return in_ranks(last_answer(self.path, known).rows, known.order)
+        upto = None if self._fixed is None else self._fixed.last
+        return in_ranks(last_answer(self.path, known, self._fixed, upto).rows, known.order)
 
     def reader(self) -> pa.RecordBatchReader:
         """All changes, batch by batch as they are asked for."""

@@ -23,7 +23,7 @@ from windrow.result_files.change_table import Bag
 from windrow.result_files.commits import Published, Snapshot
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
 from windrow.result_files.query_table import codes_of_queries
-from windrow.result_files.reader import Reading, published_results, read_file
+from windrow.result_files.reader import Reading, missing_file, published_results, read_file
 
 LAST_ROWS = 10
 """Changes of a stream that are shown when a run ends."""
@@ -56,8 +56,10 @@ def last_answer(
             for table in reading.tables(after, upto, state=state):
                 kept.add(table)
                 read += table.num_rows
-        except FileNotFoundError:  # a snapshot that has been replaced
-            state = published_results(directory)
+        except FileNotFoundError as error:  # a snapshot that has been replaced
+            before, state = state, published_results(directory)
+            if state == before:
+                raise missing_file(directory, error) from error
         else:
             return Answer(kept.table(), state.last if upto is None else upto, read)
 

@@ -29,15 +29,17 @@ from windrow.result_files.identity import INSTANT, Identity
 
 PIECE = Threshold(100_000, least=1)
 """Changes of a file that are in memory at a time, where it is gone through in pieces."""
+BLOCK = Threshold(1 << 20, least=1 << 12)
+"""Bytes of a text that are parsed together; twice, four times as many if a row is longer."""
+MOST = 1 << 29
+"""Bytes of a row beyond which Arrow parses none."""
 
 
 def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
     """All of a file, in the types of the schema."""
+    if format_ != "parquet":
+        return pa.concat_tables([schema.empty_table(), *_text_blocks(path, format_, schema)])
     source = _source(path)
-    if format_ == "csv":
-        return pyarrow.csv.read_csv(source, **_csv_options(schema))
-    if format_ == "json":
-        return _of_json(pyarrow.json.read_json(source, **_json_options(schema)), schema)
     with pyarrow.parquet.ParquetFile(source) as file:  # most are small, and a data set takes longer
         found = file.read(schema.names, use_threads=False)
     return found.replace_schema_metadata() if found.schema.equals(schema) else found.cast(schema)
@@ -46,29 +48,64 @@ def read_file(path: Path, format_: str, schema: pa.Schema) -> pa.Table:
 def read_pieces(path: Path, format_: str, schema: pa.Schema) -> Iterator[pa.Table]:
     """The same, bit by bit: memory is that of a piece, however large the file. It is opened at the
     first one, and from then on may be deleted."""
-    for table in _blocks(_source(path), format_, schema):
+    blocks = _parquet_blocks if format_ == "parquet" else _text_blocks
+    for table in blocks(path, format_, schema):
         for batch in table.to_batches(max_chunksize=PIECE.value):
             yield pa.Table.from_batches([batch])
 
 
-def _blocks(source: Any, format_: str, schema: pa.Schema) -> Iterator[pa.Table]:
+def _parquet_blocks(path: Path, _format: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    with pyarrow.parquet.ParquetFile(_source(path)) as file:
+        batches = file.iter_batches(PIECE.value, columns=schema.names, use_threads=False)
+        yield from (pa.Table.from_batches([batch]).cast(schema) for batch in batches)
+
+
+def _text_blocks(path: Path, format_: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    data, block, rows = _bytes_of(path), BLOCK.value, 0
+    while True:
+        again = rows
+        try:
+            for table in _text_in_blocks(data, format_, schema, block):
+                new = table.slice(again)
+                again, rows = again - table.num_rows + new.num_rows, rows + new.num_rows
+                yield new
+        except pa.ArrowInvalid as error:
+            block = _larger_block(block, error)
+        else:
+            return
+
+
+def _larger_block(block: int, error: pa.ArrowInvalid) -> int:
+    """What to read with if a row is longer than a block; else the error."""
+    if "straddling object" not in str(error) or block > MOST:
+        raise error
+    return 2 * block
+
+
+def _text_in_blocks(
+    data: pa.Buffer, format_: str, schema: pa.Schema, block: int
+) -> Iterator[pa.Table]:
+    source = pa.BufferReader(data)
     if format_ == "csv":
-        with pyarrow.csv.open_csv(source, **_csv_options(schema)) as reader:
+        with pyarrow.csv.open_csv(source, **_csv_options(schema, block)) as reader:
             yield from (pa.Table.from_batches([batch]) for batch in reader)
-    elif format_ == "json":
-        with pyarrow.json.open_json(source, **_json_options(schema)) as reader:
-            yield from (_of_json(pa.Table.from_batches([batch]), schema) for batch in reader)
     else:
-        with pyarrow.parquet.ParquetFile(source) as file:
-            batches = file.iter_batches(PIECE.value, columns=schema.names, use_threads=False)
-            yield from (pa.Table.from_batches([batch]).cast(schema) for batch in batches)
+        with pyarrow.json.open_json(source, **_json_options(schema, block)) as reader:
+            yield from (_of_json(pa.Table.from_batches([batch]), schema) for batch in reader)
 
 
 def _source(path: Path) -> Any:
     return pa.BufferReader(path.read_bytes()) if isinstance(path, ObjectPath) else path
 
 
-def _csv_options(schema: pa.Schema) -> dict[str, Any]:
+def _bytes_of(path: Path) -> pa.Buffer:
+    """Those of a file, which may be gone through twice though its name is deleted meanwhile."""
+    if isinstance(path, ObjectPath):
+        return pa.py_buffer(path.read_bytes())
+    return pa.memory_map(str(path)).read_buffer()
+
+
+def _csv_options(schema: pa.Schema, block: int) -> dict[str, Any]:
     convert = pyarrow.csv.ConvertOptions(
         column_types=schema,
         null_values=[""],  # nothing but nothing: a NaN is no NULL
@@ -76,12 +113,14 @@ def _csv_options(schema: pa.Schema) -> dict[str, Any]:
         quoted_strings_can_be_null=False,
     )
     whole = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    return {"parse_options": whole, "convert_options": convert}
+    read = pyarrow.csv.ReadOptions(block_size=block)
+    return {"read_options": read, "parse_options": whole, "convert_options": convert}
 
 
-def _json_options(schema: pa.Schema) -> dict[str, Any]:
+def _json_options(schema: pa.Schema, block: int) -> dict[str, Any]:
     plain = pa.schema([(f.name, _as_json(f.type)) for f in schema])
-    return {"parse_options": pyarrow.json.ParseOptions(explicit_schema=plain)}
+    parse = pyarrow.json.ParseOptions(explicit_schema=plain)
+    return {"read_options": pyarrow.json.ReadOptions(block_size=block), "parse_options": parse}
 
 
 def _of_json(found: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -179,7 +218,7 @@ class Reading:
             except FileNotFoundError as error:
                 before, state = state, published_results(self.directory)
                 if state == before:
-                    raise _missing(self.directory, error) from error
+                    raise missing_file(self.directory, error) from error
                 if state.run != before.run:
                     raise _replaced_error(self.directory) from error
             else:
@@ -220,11 +259,13 @@ def _from(table: pa.Table, since: int) -> pa.Table:
     return table.filter(pc.greater_equal(table[INSTANT].cast(pa.int64()), since))
 
 
-def _missing(directory: Path, error: FileNotFoundError) -> StateError:
+def missing_file(directory: Path, error: FileNotFoundError) -> StateError:
+    """What to say of a file that is gone though a commit, or a record, names it."""
+    path = error.filename or str(error).partition("'. Detail: ")[0]  # Arrow's has it in its words
     return StateError(
         where=str(directory),
         expected="the files that its commits name",
-        found=f"no {Path(str(error.filename or error)).name}",
+        found=f"no {Path(path).name}",
         remedy="restore the directory, or run the script from the beginning into another one",
     )
 

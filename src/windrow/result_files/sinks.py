@@ -89,13 +89,16 @@ class FileSink:
             hidden = place.hide(pa.Table.from_batches(self._pending))
             try:
                 place.publish([hidden], commit)
-            except OSError:
-                place.discard([hidden])
-                raise
             except StoreError as error:
                 if not error.uncertain:
                     place.discard([hidden])
                 self._undecided = error if error.uncertain else None
+                raise
+            except BaseException as error:
+                if place.is_committed(commit.batch):  # what failed came after that
+                    self._go_on(rows_in)
+                elif isinstance(error, OSError):
+                    place.discard([hidden])
                 raise
         except OSError as error:
             raise InputError(
@@ -104,6 +107,10 @@ class FileSink:
                 found=str(error),
                 remedy="free some space, or create the directory again",
             ) from error
+        self._go_on(rows_in)
+
+    def _go_on(self, rows_in: int) -> None:
+        """What was pending is published."""
         self._batch, self._rows, self._pending = self._batch + 1, 0, []
         self.rows_in = rows_in
 

@@ -12,6 +12,7 @@ import pytest
 from tests.spark.scripts import compiled, net_changes, run_embedded
 from tests.support.without_spark import run_without_spark
 from windrow.core.errors import StateError, WindrowError
+from windrow.spark.checkpoint.pipeline_directory import pipeline_directories, read_pipeline
 from windrow.spark.stage.state_files import StateCommits
 
 GROUPS = {
@@ -81,6 +82,23 @@ def test_a_micro_batch_that_others_published_without_it_counts(tmp_path, asked, 
             run_without_spark(others, checkpoint)
     with pytest.raises(StateError, match="query q1 was not in the script"):
         run_without_spark(everyone, checkpoint)
+
+
+def test_a_micro_batch_that_was_cut_short_and_that_others_repeated_without_it_counts(
+    tmp_path, asked, later
+):
+    checkpoint = tmp_path / "checkpoint"
+    everyone = compiled(tmp_path, asked, "found")
+    run_without_spark(everyone, checkpoint)
+    (home,) = map(read_pipeline, pipeline_directories(checkpoint))
+    (home.spark / "commits" / str(home.last_batch)).unlink()  # stopped before Spark wrote it
+    others = compiled(tmp_path, {n: q for n, q in asked.items() if n != "q1"}, "found")
+    run_without_spark(others, checkpoint)
+    with pytest.raises(StateError, match="query q1 was not in the script"):
+        run_without_spark(everyone, checkpoint)
+    later()
+    run_without_spark(others, checkpoint)
+    assert_as_embedded(tmp_path, asked, ("q2", "q3"))
 
 
 def fail(*_: object) -> None:

@@ -117,9 +117,13 @@ def test_results_that_are_compacted_before_their_state_is_committed_are_asked_as
     written.batch(INPUTS, 27)
     for commits in written.directory.glob("pipeline-*/state/commits"):
         (commits / "3.json").unlink()
+    asked = query_checkpoint(written.directory, "SELECT * FROM totals")
+    assert json.loads(asked.schema.metadata[b"windrow.instants"]) == {"totals": 20}
     for query in ("totals", "every_big", "slid"):
         assert compact(written.directory / query / "results") is not None
     assert {q: bag(query_checkpoint(written.directory, q)) for q in ASKED} == answers
+    asked = query_checkpoint(written.directory, "SELECT * FROM totals")
+    assert json.loads(asked.schema.metadata[b"windrow.instants"]) == {"totals": None}, "not known"
 
 
 def test_a_damaged_checkpoint_is_called_so(written) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import windrow
@@ -16,6 +20,7 @@ from tests.spark.scripts import (
     run_two_files,
     write_streams,
 )
+from tests.support.without_spark import run_without_spark
 from windrow.core.errors import DataError, StateError
 from windrow.core.time import Clock
 from windrow.result_files.commits import commits
@@ -26,6 +31,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
     read_pipeline,
 )
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
+from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import survey
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.state_files import StateCommits, Version
@@ -100,6 +106,99 @@ def test_a_job_that_stayed_behind_repeats_the_next_micro_batch_of_its_streams_un
         {"s": 1},
         {"s": 2},
     ]
+
+
+@pytest.mark.parametrize(("published", "entries", "begun"), [(0, [0], 0), (4, [0, 3, 4], 3)])
+def test_a_job_that_stayed_behind_repeats_what_it_has_published_and_nothing_else(
+    tmp_path, published, entries, begun
+):
+    pipelines_for(tmp_path, starting("q", "r"))
+    pretend(tmp_path / "pipeline-1", 0, 0, 1)
+    pipelines_for(tmp_path, starting("r"))
+    for batch in (1, 2, 3, 4):
+        pretend(tmp_path / "pipeline-1", batch, 1)
+    log = FileLog(read_pipeline(tmp_path / "pipeline-1").log("s"))
+    log.append([Entry(f"/{batch}", batch=batch) for batch in (0, 3, 4)])
+    pipelines_for(tmp_path, [replace(job, published=published) for job in starting("q", "r")])
+    home = read_pipeline(tmp_path / "pipeline-2")
+    assert (home.last_begun, home.batch_of("q")) == (begun, 0)
+    assert [entry.batch for entry in FileLog(home.log("s")).entries] == entries
+
+
+def write_both(directory: Path, number: int) -> None:
+    """A file of each stream, after those before."""
+    ts = list(range(20 * number, 20 * number + 20))
+    for name in "ab":
+        (directory / name).mkdir(exist_ok=True)
+        rows = {"ts": ts, "k": pa.array([t % 3 for t in ts], pa.int32()), "v": ts}
+        pq.write_table(pa.table(rows), directory / name / f"{number}.parquet")
+
+
+def test_a_query_that_comes_back_has_all_rows_of_streams_of_which_others_read_one(tmp_path):
+    queries = {"pairs": PAIRS, "values": VALUES}
+    for number, running in enumerate((queries, {"values": VALUES}, queries)):
+        write_both(tmp_path, number)
+        run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, queries)
+
+
+def test_so_has_one_that_comes_back_to_a_checkpoint_that_was_set_back(tmp_path):
+    queries = {"pairs": PAIRS, "values": VALUES}
+    for number, running in enumerate((queries, queries, {"values": VALUES}, queries)):
+        if number == 3:
+            (home,) = map(read_pipeline, pipeline_directories(tmp_path / "checkpoint"))
+            (home.state / "commits" / "2.json").write_text("{")
+            repair = planned_repair(home.directory)
+            assert repair is not None
+            repair.carry_out()
+        write_both(tmp_path, number)
+        run_without_spark(compiled(tmp_path, running, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, queries)
+
+
+def test_a_run_that_dies_while_it_admits_files_leaves_no_row_late(tmp_path, monkeypatch):
+    queries, append = {"pairs": PAIRS}, FileLog.append
+    for last in count():
+        here, steps, died = tmp_path / str(last), count(), False
+        here.mkdir()
+
+        def dying(log: FileLog, entries, last=last, steps=steps) -> None:
+            if next(steps) == last:
+                raise SystemExit
+            append(log, entries)
+
+        write_both(here, 0)
+        run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+        write_both(here, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(FileLog, "append", dying)
+            try:
+                run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+            except SystemExit:
+                died = True
+        run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
+        assert_all_as_embedded(here, queries)
+        if not died:
+            break
+    assert last > 3
+
+
+def test_a_worker_does_not_take_the_operators_of_other_queries_that_ran_before(tmp_path):
+    """One query goes, and one joins the group: there are as many as before."""
+    total = "SELECT k, {} AS t FROM a [RANGE {} SLIDE 5] WHERE v > {} GROUP BY k"
+    before = {"sums": total.format("SUM(v)", 10, -1), "largest": total.format("MAX(v)", 30, -1)}
+    later = {"largest": before["largest"], "counts": total.format("COUNT(*)", 10, 12)}
+    for number, queries in enumerate(({**before, "values": VALUES}, later)):
+        write_both(tmp_path, number)
+        run_without_spark(compiled(tmp_path, queries, "found"), tmp_path / "checkpoint")
+    assert_all_as_embedded(tmp_path, {"largest": before["largest"]})
+
+
+def assert_all_as_embedded(directory: Path, queries: dict[str, str]) -> None:
+    found, whole = (compiled(directory, queries, out) for out in ("found", "whole"))
+    run_embedded(whole)
+    for name in queries:
+        assert net_changes(found, name) == net_changes(whole, name) != {}
 
 
 def test_a_job_that_missed_a_micro_batch_in_which_nobody_published_does_not_rejoin(tmp_path):

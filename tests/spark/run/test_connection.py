@@ -370,3 +370,22 @@ def test_a_dropped_query_leaves_its_pipeline_and_its_name_is_kept_by_its_state(s
         assert other.complete_from == 2
         with pytest.raises(StateError, match="changed since: the query"):
             db.execute("CREATE QUERY q8 AS SELECT x FROM s [RANGE 1 SECOND]")
+
+
+def test_a_query_that_has_left_a_group_that_runs_is_refused_in_words(spark, tmp_path):
+    stream = "CREATE STREAM s (ts BIGINT, v BIGINT);"
+    queries = [
+        f"CREATE QUERY q{n} AS SELECT SUM(v) AS t FROM s [RANGE 9] WHERE v > {n};" for n in range(3)
+    ]
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        db.execute(stream + "".join(queries))
+        db.execute("DROP QUERY q2")
+        with pytest.raises(StateError, match="query q2 was not in the script while others"):
+            db.execute(queries[2])
+    with windrow.connect(spark=spark, checkpoint=tmp_path) as db:
+        db.execute(stream + "".join(queries[:2]))
+        with pytest.raises(StateError, match="give the query another name"):
+            db.execute(queries[2])
+        db.push("s", {"ts": [1, 2], "v": [1, 5]})
+        db.advance(to=2)
+        assert [q.answer()["t"].to_pylist() for q in db.queries.values()] == [[6], [5]]

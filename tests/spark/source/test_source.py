@@ -16,7 +16,7 @@ from windrow.plan.nodes import StreamScan
 from windrow.plan.physical.stages import StageEdge
 from windrow.plan.program import compile_script
 from windrow.spark.source.batch_tasks import PipelineTasks
-from windrow.spark.source.file_log import FileLog, Stretch
+from windrow.spark.source.file_log import Entry, FileLog, Stretch
 from windrow.spark.source.file_source import (
     LogReader,
     Offset,
@@ -195,6 +195,24 @@ def test_a_micro_batch_of_which_one_log_has_entries_gets_none_in_the_others(tmp_
     (tmp_path / "offsets").mkdir()
     (tmp_path / "offsets" / "0").touch()
     assert look(one, other, at=begun) == {"s": 4, "t": 3}
+
+
+def test_micro_batches_of_streams_that_nobody_reads_any_more_are_begun_for_their_numbers(tmp_path):
+    """A checkpoint was set back to the first one, and the second and third were of others."""
+    declared, offsets = spec(tmp_path), tmp_path / "offsets"
+    log = FileLog(Path(declared.log))
+    log.append([Entry("a", batch=0), Entry("b", batch=3), Entry("c", batch=4)])
+    at, begun = {"s": 1, "gone": 7}, []
+    (tmp_path / "in").mkdir()
+    offsets.mkdir()
+    for batch in range(5):
+        (offsets / str(batch)).touch()
+        reader = LogReader([declared], str(offsets))
+        end = reader.latestOffset(at, reader.getDefaultReadLimit())
+        begun.append(end != at)
+        at = end
+    assert begun == [True, True, True, True, False]
+    assert at == {"s": 3}
 
 
 @pytest.mark.parametrize("files", [1, 2, None])

@@ -87,6 +87,24 @@ def test_files_without_segments_are_removed_too_wherever_the_bucket_was_in_betwe
     assert len(list(bucket.files.directory.iterdir())) <= RETAINED + 4
 
 
+def test_the_file_of_a_bucket_that_gets_something_after_a_long_time_stays_until_it_is_over(
+    tmp_path,
+):
+    bucket = Bucket(tmp_path)
+    name = bucket.save({}, [])
+    for _ in range(2 * RETAINED):
+        bucket.commit({})
+        bucket.batch += 1
+    written = Saved({"a": rows(0)}, [], {"now": bucket.batch})
+    bucket.files.write(bucket.batch, bucket.contents, written)
+    bucket.contents = bucket.files.read(name)  # the attempt died, and the micro-batch is repeated
+    bucket.save({"a": rows(0)}, [])
+    assert bucket.files.read(name).meta == {"now": 0}, "to be gone back to"
+    for _ in range(2 * RETAINED):
+        bucket.save({}, [])
+    assert not (bucket.files.directory / name).exists()
+
+
 def test_what_an_attempt_that_does_not_count_has_written_is_nobodys(tmp_path):
     bucket = Bucket(tmp_path)
     bucket.save({"a": rows(0)}, [])

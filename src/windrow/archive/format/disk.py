@@ -22,20 +22,19 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from windrow.archive.errors import DamagedError, StorageError, translate_os_errors
+from windrow.archive.format.side_by_side import side_by_side
 from windrow.core.paths import local_path
 
 _advise = ctypes.CDLL(None).madvise
 _advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _PIECE = 1 << 22
-HANDS = 4
-"""Files that are synced at once: as many as a run has, and one."""
 _MADE = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
 
 
@@ -156,12 +155,8 @@ class Disk:
         """Both of these, for several at once: a journal that is asked by all together is written
         once, and not once for each.
         """
-        hands = _hands()
-        asked = [hands.submit(self.sync, name) for name in files]
-        asked += [hands.submit(self.sync_names, folder) for folder in folders]
-        for problem in [answer.exception() for answer in asked]:  # when all are done
-            if problem is not None:
-                raise problem
+        syncs = [partial(self.sync, name) for name in files]
+        side_by_side([*syncs, *(partial(self.sync_names, folder) for folder in folders)])
 
     def link(self, name: str, new: str) -> None:
         """Give a file a second name; ``FileExistsError`` if that name is taken."""
@@ -332,19 +327,6 @@ class Disk:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-
-
-@cache
-def _hands() -> Any:
-    """Threads that wait for the disk. They stay: the C library keeps freed memory by thread, and
-    where some come and go, what others have freed is found again by nobody.
-    """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - readers start without
-
-    return ThreadPoolExecutor(HANDS, "windrow-sync")
-
-
-os.register_at_fork(after_in_child=_hands.cache_clear)
 
 
 def _try_lock(handle: int) -> bool:

@@ -20,7 +20,6 @@ from windrow.spark.checkpoint.pipeline_directory import (
     read_pipeline,
 )
 from windrow.spark.checkpoint.query_directory import IDENTITY, read_home
-from windrow.spark.checkpoint.saved_windows import newest_version
 
 AWAY = "away.json"
 """Of a group, beside its seats: of each query that is away, how far the group was when it left."""
@@ -56,13 +55,12 @@ def _read(group: Path) -> dict[str, list[int]]:
 
 
 def _progress(group: Path) -> list[int]:
-    """The last micro-batch that a group has published, and how many its state has: one that was cut
-    short between these is repeated."""
+    """The last micro-batch that a group has published, and of how many it has the state that are
+    over: one that was cut short before is repeated by those who are there then."""
     found = [-1, 0]
     if (group / IDENTITY).exists():
         found[0] = published_results(read_home(group)[0].results).last
     for home in map(read_pipeline, pipeline_directories(group.parent)):
         if group.name in home.members:
-            _, version = newest_version(home.state)
-            found[1] += version.published.get(home.number_of(group.name), (-1, 0))[1]
+            found[1] += home.version.published.get(home.number_of(group.name), (-1, 0))[1]
     return found

@@ -42,6 +42,7 @@ from windrow.plan.nodes.routed import MEMBER
 from windrow.plan.physical.cut_stages import cut_into_stages
 from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.result_files.change_table import sort_by_rank
+from windrow.result_files.commits import Published
 from windrow.result_files.identity import CHANGE, INSTANT, Identity
 from windrow.result_files.last_answer import last_answer
 from windrow.result_files.query_table import rows_of_query, tables_among
@@ -267,13 +268,19 @@ def _rows(directory: Path, upto: int) -> tuple[pa.Table, int | None]:
             where=str(directory), expected="results of a query", found="none yet",
             remedy="ask again when the first micro-batch is over",
         )  # fmt: skip
-    now = state.totals.now
+    now = state.totals.now if state.last <= upto else _instant_after(state, upto)
     if identity.stream:
         reading = Reading(directory, identity.format, identity.schema)
         parts = reading.tables(None, upto, state=state)
         rows = pa.concat_tables([identity.schema.empty_table(), *parts])
         return rows.drop_columns([INSTANT, CHANGE]), now
     return last_answer(directory, identity, state, upto).rows, now
+
+
+def _instant_after(state: Published, upto: int) -> int | None:
+    """How far results had come after a micro-batch; None if that was compacted with later ones."""
+    found = next((s for s in reversed(state.segments) if s.first <= upto), None)
+    return None if found is None or found.last > upto else found.now
 
 
 def _rows_of_member(rows: pa.Table, query: QueryDeclaration, group: Group) -> pa.Table:

@@ -3,9 +3,10 @@
 A job that stayed behind goes on: its state moves from its old pipeline into one of its own. The old
 pipeline has the state as it was when the job left, in whatever version is its newest, since nobody
 has changed it. The micro-batch that comes next for the job, the first that has something of its
-streams, may have been run and published before the job stayed behind, without its state. So the new
-pipeline begins with that one, under its number and with its rows, as one that was begun and is not
-over: results that were published are recognised. What came after it is admitted anew.
+streams, may have been run and published before the job stayed behind, without its state; so may
+others, if the checkpoint was set back. Then the new pipeline begins with that one, under its number
+and with its rows, as one that was begun and is not over: results that were published are
+recognised. What came after them is admitted anew.
 
 ``pipeline.json`` is written last, so what was cut short is no pipeline; then the job is struck from
 the old one.
@@ -41,11 +42,13 @@ from windrow.spark.stage.state_files import BucketFiles, Contents, StateCommits,
 
 @dataclass(frozen=True)
 class Starting:
-    """A job that is about to start: the name of its directory, its clock and its streams."""
+    """A job that is about to start: the name of its directory, its clock and its streams, and the
+    last micro-batch of which it has published results; None: others write there too."""
 
     name: str
     clock: Clock
     streams: Sequence[str]
+    published: int | None = None
 
 
 def pipelines_for(
@@ -64,14 +67,14 @@ def pipelines_for(
     for home in homes:
         here = home.present.keys() & wanted.keys()
         if home.directory not in running:
-            back = [n for n in _back(home, wanted, present) if home.batch_of(n) == home.last_batch]
+            back = [n for n in _back(home, wanted, present) if _misses_nothing(home, wanted[n])]
             if here and back:
                 home = home.write(left=home.left - set(back))  # noqa: PLW2901 - as it is now
                 here |= set(back)
             if here and home.present.keys() - here:
                 home = home.without(home.present.keys() - here)  # noqa: PLW2901
         for name in _back(home, wanted, present):
-            new = split_off(home, name, wanted[name].streams)
+            new = split_off(home, wanted[name])
             home = read_pipeline(home.directory)  # noqa: PLW2901
             found.append((new, new.present))
             del wanted[name]
@@ -91,16 +94,27 @@ def _back(
     return [name for name in sorted(home.left) if name in wanted and name not in present]
 
 
-def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineHome:
-    """A pipeline in which the job that left ``old`` goes on; these are the streams it reads."""
-    batch, number = old.batch_of(name), old.number_of(name)
+def _misses_nothing(home: PipelineHome, job: Starting) -> bool:
+    """Whether a job that has left a pipeline may go on there: it was in the last micro-batch that
+    is over, and no later one is to be repeated that others had without it."""
+    batch = home.batch_of(job.name)
+    if batch < home.last_batch or job.published is None:
+        return batch == home.last_batch
+    entries = (e.batch or 0 for stream in job.streams for e in _entries(home, stream))
+    return max(entries, default=-1) <= max(batch, job.published)
+
+
+def split_off(old: PipelineHome, job: Starting) -> PipelineHome:
+    """A pipeline in which a job goes on that left ``old``."""
+    name, batch, number = job.name, old.batch_of(job.name), old.number_of(job.name)
     new = PipelineHome(next_directory(old.directory.parent), uuid.uuid4().hex, (name,))
     new.directory.mkdir()
-    entries = {stream: _entries(old, stream) for stream in streams}
-    later = (e.batch or 0 for found in entries.values() for e in found)
-    following = min((number for number in later if number > batch), default=None)
+    entries = {stream: _entries(old, stream) for stream in job.streams}
+    repeated = _repeated(job, batch, (e.batch or 0 for found in entries.values() for e in found))
+    following = repeated[0] if repeated else None
     done = batch if following is None else following - 1
-    logs = {s: _copy_log(new, s, found, done + 1) for s, found in entries.items()}
+    last = repeated[-1] if repeated else batch
+    logs = {stream: _copy_log(new, stream, found, last) for stream, found in entries.items()}
     if done >= 0:
         _copy_state(old, new, number, done)
     _write_notes(old, new, done, following, logs)
@@ -112,6 +126,16 @@ def split_off(old: PipelineHome, name: str, streams: Iterable[str]) -> PipelineH
     left = {member: how for member, how in old.joined.items() if member != name}
     old.write(members=members, left=old.left - {name}, joined=left)
     return new
+
+
+def _repeated(job: Starting, batch: int, noted: Iterable[int]) -> list[int]:
+    """Of the ``noted`` micro-batches after the last one that is part of a job's state, those of
+    which it may have published results: they are as they were. Of others there may be more by now:
+    a stream that nobody read meanwhile has none."""
+    later = sorted({number for number in noted if number > batch})
+    if job.published is None:
+        return later[:1]
+    return [number for number in later if number <= job.published]
 
 
 def _copy_fill(old: PipelineHome, new: PipelineHome, name: str) -> Joined:

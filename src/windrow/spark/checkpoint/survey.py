@@ -21,7 +21,7 @@ from windrow.spark.checkpoint.batch_logs import BatchLog, damage_of, read_batch_
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE
 from windrow.spark.checkpoint.query_directory import IDENTITY
 from windrow.spark.checkpoint.state import StateVersions
-from windrow.spark.source.file_log import Entry, FileLog
+from windrow.spark.source.file_log import EMPTY, Entry, FileLog
 
 RECORD = {"version", "fingerprint", "run", "buckets"}
 WAITING = "waiting.json"
@@ -189,6 +189,8 @@ def _log_lengths(
     """Whether the logs have all that Spark's offsets speak of."""
     counted = offsets.whole[max(offsets.whole)][1] if offsets.whole else {}
     for stream, count in counted.items():
+        if stream == EMPTY:
+            continue
         length = len(logs.get(stream.lower(), ()))
         if count > length:
             path = directory / "streams" / f"{stream.lower()}.log"

@@ -27,7 +27,8 @@ from windrow.result_files.identity import Identity
 from windrow.spark.frozen_imports import freeze_imports
 
 FORMAT = "windrow-changes"
-Offset = dict[str, int]
+Offset = dict[str, Any]
+"""The last micro-batch that was read, and the run whose it is, which older ones do not have."""
 
 
 def known_identity(directory: Path) -> Identity:
@@ -60,30 +61,37 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:
         compacted = Compacted.read(Path(self._directory))
-        if compacted is None or compacted.run != self._run:
-            return {"batch": -1}
-        return {"batch": compacted.forgotten}
+        known = compacted is not None and compacted.run == self._run
+        return self._offset(compacted.forgotten if compacted is not None and known else -1)
+
+    def _offset(self, batch: int) -> Offset:
+        return {"batch": batch, "run": self._run}
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        return {"batch": self._last(start["batch"]) if self._end is None else self._end}
+        last = self._last(start)
+        return self._offset(last if self._end is None else self._end)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._end = self._last(-1)
+        self._end = self._last(self.initialOffset())
 
-    def _last(self, after: int) -> int:
-        if known_identity(Path(self._directory)).run != self._run:
-            raise StateError(
-                where=self._directory,
-                expected="the results that the stream began with",
-                found="those of another run, which has replaced them",
-                remedy="start this job again with a new checkpoint",
-            )
-        return last_committed(Path(self._directory), after)
+    def _last(self, start: Offset) -> int:
+        """The last micro-batch; StateError if the results are not those that were read before."""
+        run = known_identity(Path(self._directory)).run
+        last = last_committed(Path(self._directory), -1)
+        if run == self._run == start.get("run", run) and last >= start["batch"]:
+            return last
+        raise StateError(
+            where=self._directory,
+            expected="the results that the stream began with",
+            found="those of another run, which has replaced them, or of one that was rewound",
+            remedy="start this job again with a new checkpoint",
+        )
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[Batches]:
+        self._last(end)
         return [Batches(start["batch"], end["batch"])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

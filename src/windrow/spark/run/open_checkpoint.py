@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from windrow.core.errors import StateError
 from windrow.core.paths import local_path
 from windrow.object_store.object_path import ObjectPath, path_of
 from windrow.result_files.directory_lock import Lock, lock_directory
@@ -71,15 +72,21 @@ class OpenCheckpoint:
         try:
             yield
         except BaseException:
-            pipelines = map(read_pipeline, pipeline_directories(self.directory))
-            placed = {name for pipeline in pipelines for name in pipeline.members}
-            for name in self._queries() - queries - placed:
-                shutil.rmtree(self.directory / name, ignore_errors=True)
             for lock in self._locks:
                 if lock not in before:
                     lock.release()
             self._locks = before
+            with suppress(StateError):  # a pipeline that cannot be read may have them
+                self._forget_unplaced(self._queries() - queries)
             raise
+
+    def _forget_unplaced(self, queries: Iterable[str]) -> None:
+        """Remove the directories of those of the queries that are in no pipeline."""
+        pipelines = map(read_pipeline, pipeline_directories(self.directory))
+        placed = {name for pipeline in pipelines for name in pipeline.members}
+        for name in queries:
+            if name not in placed:
+                shutil.rmtree(self.directory / name, ignore_errors=True)
 
     def _queries(self) -> set[str]:
         """The queries that have a directory."""

@@ -109,12 +109,12 @@ class PipelinePlan:
 
     @property
     def _cached_as(self) -> str:
-        """What its buckets are in the memory of workers: a run with another schedule, or with
-        queries that have joined, on the same session, must not find those of the one before."""
+        """What its buckets are in the memory of workers: a run with another schedule, or with other
+        queries, on the same session must not find those of the one before."""
         synopses = (job.job.synopses for job in self.jobs.values())
         schedules = [each.plan.schedule for each in synopses if each is not None]
-        seats = sum(job.seats for job in self.jobs.values())
-        return f"{self.home.run}-{seats}-{zlib.crc32(repr(schedules).encode()):08x}"
+        here = [(n, job.seats, sorted(job.job.members)) for n, job in sorted(self.jobs.items())]
+        return f"{self.home.run}-{zlib.crc32(repr((here, schedules)).encode()):08x}"
 
     def _routes(self, stream: str) -> tuple[tuple[int, Routes], ...]:
         """Where the tuples of a stream go, by job."""

@@ -18,6 +18,7 @@ from windrow.plan.catalog import QueryDeclaration
 from windrow.plan.sharing.group_of_one import family_of
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy
+from windrow.spark.checkpoint.group_refusals import refuse_absent
 from windrow.spark.checkpoint.late_groups import (
     CompleteAlone,
     SingleState,
@@ -49,6 +50,7 @@ class RunningGroups:
 
         ``complete_alone`` says from when a query would be complete that joins nobody.
         """
+        self._refuse_those_who_left(runs, queries)
         grown = self._grow(runs, queries, pauses)
         together = {query.name for group in grown for query in group.members.values()}
         left = [query for query in queries if query.name not in together]
@@ -63,6 +65,17 @@ class RunningGroups:
             left, self._directory, self._strategy, schedule, joining=True, beside=beside
         )
         return {group.declaration.name: group for group in (*grown, *found)}
+
+    def _refuse_those_who_left(
+        self, runs: Sequence[SparkRun], queries: Sequence[QueryDeclaration]
+    ) -> None:
+        """Refuse queries that have a seat in a group which runs: they were dropped, or not there
+        when it was started. Over synopses they may take another one."""
+        names = {query.name for query in queries}
+        for run in (run for run in runs if run.job.is_shared and run.job.synopses is None):
+            group = self.known[run.job.name]
+            for name in (name for name, _ in group.seats if name in names):
+                refuse_absent(name, group.directory)
 
     def _singles(
         self, runs: Sequence[SparkRun], free: Sequence[QueryDeclaration], pauses: ExitStack

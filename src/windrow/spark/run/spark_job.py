@@ -36,7 +36,9 @@ from windrow.plan.sharing.shared_synopses import SharedSynopses
 from windrow.plan.strategy import Strategy
 from windrow.result_files.identity import Identity
 from windrow.result_files.query_table import place_of
+from windrow.result_files.reader import published_results
 from windrow.spark.checkpoint.pipeline_directory import Joined
+from windrow.spark.checkpoint.pipeline_members import Starting
 from windrow.spark.checkpoint.query_directory import Home, fingerprint_of, open_home
 from windrow.spark.checkpoint.query_groups import Group, GroupFilling
 from windrow.spark.run.inbox_deliveries import Delivery
@@ -114,6 +116,16 @@ class SparkJob:
     def name(self) -> str:
         """The job's directory in the checkpoint, by which pipelines know it."""
         return self.home.directory.name
+
+    @property
+    def starting(self) -> Starting:
+        """What it is for those who say in which pipeline it goes on. Into a table others write too,
+        and what waits for an archive is not published yet."""
+        known, places = None, [self.results.directory, *map(self.results.place, self.job.members)]
+        if not (self.results.tables or self.job.archive):
+            found = [published_results(place) for place in places if place is not None]
+            known = max((state.last for state in found if state.run == self.home.run), default=-1)
+        return Starting(self.name, self.job.clock, [*self.streams], known)
 
     def _results(self, group: Group | None) -> JobResults:
         if group is not None:

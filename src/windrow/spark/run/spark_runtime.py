@@ -29,7 +29,7 @@ from windrow.plan.strategy import Strategy
 from windrow.result_files.ownership import refuse_results_of_others
 from windrow.result_files.query_table import refuse_late
 from windrow.result_files.sinks import into, result_directories
-from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
+from windrow.spark.checkpoint.pipeline_members import pipelines_for
 from windrow.spark.checkpoint.query_directory import runs_of
 from windrow.spark.checkpoint.script_record import keep_schedule, write_script
 from windrow.spark.run.changes_frame import changes_of_member
@@ -247,9 +247,7 @@ class OnSpark:
         running = [pipeline.home.directory for pipeline in self.pipelines]
         alive = [pipeline for pipeline in self.pipelines if pipeline.failure is None]
         joined = self._joins(running).join(found, alive)
-        starting = [
-            Starting(n, j.job.clock, [*j.streams]) for n, j in found.items() if n not in joined
-        ]
+        starting = [job.starting for name, job in found.items() if name not in joined]
         runs = {
             name: SparkRun(pipeline, number, self.inputs.refusals)
             for name, (pipeline, number) in joined.items()

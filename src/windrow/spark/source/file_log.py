@@ -32,6 +32,8 @@ from windrow.tables.file_part import WHOLE, Part
 
 LONGEST_LINE = 1 << 14
 """Of an entry, most of which is the path of a file."""
+EMPTY = ""
+"""In an offset, in the place of a stream: the number of a micro-batch that has no entries."""
 KEPT_ENTRIES = Threshold(5_000, least=1)
 """Entries that have been read and stay in memory."""
 

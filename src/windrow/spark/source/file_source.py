@@ -39,7 +39,7 @@ from pyspark.sql.types import StructType
 
 from windrow.core.time import BEGINNING, FOREVER, Wall, wall_clock
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
-from windrow.spark.source.file_log import next_batch
+from windrow.spark.source.file_log import EMPTY, next_batch
 from windrow.spark.source.pace import Pace
 from windrow.spark.source.stream_files import StreamFiles
 from windrow.spark.stage.routes import PACKED
@@ -57,7 +57,7 @@ LISTING, LONGEST = 0.01, 1.0
 """The share of time in which files are listed though nothing seems to have changed, and the seconds
 after which they are at the latest."""
 Offset = dict[str, int]
-"""Entries of the log of each stream."""
+"""Entries of the log of each stream; under ``EMPTY`` the number of a micro-batch without any."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._streams = [StreamFiles(spec, self._pace) for spec in specs]
         self._offsets = Path(offsets)
         self._seen: tuple[list[int], Offset] | None = None
+        self._begins = True
         self._until = 0.0
 
     def initialOffset(self) -> Offset:
@@ -154,16 +155,33 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         If a log has some for it or for later ones already, because a run died or a checkpoint was
         set back, then all that the micro-batch has is in the logs. What came since waits: beside
-        these entries a stream might be over which has more by now.
+        these entries a stream might be over which has more by now. If those are of streams that
+        nobody reads any more it has nothing, and is there for the numbers of the later ones.
         """
         noted = any(s.has_entries_after(start[s.spec.name]) for s in self._streams)
+        if self._begins and not noted:
+            self._go_on(batch)
+            self._begins = False
         found = {}
         for stream in sorted(self._streams, key=lambda stream: stream.top):
             together = (s for s in self._streams if s.spec.name in stream.spec.partners)
             slowest = min((s.top for s in together if s.behind), default=FOREVER)
             name = stream.spec.name
             found[name] = stream.entries_for(batch, start[name], slowest, admitting=not noted)
-        return {stream.spec.name: found[stream.spec.name] for stream in self._streams}
+        noted_later = noted and all(start[name] == entries for name, entries in found.items())
+        empty = {EMPTY: batch} if noted_later else {}
+        return {stream.spec.name: found[stream.spec.name] for stream in self._streams} | empty
+
+    def _go_on(self, batch: int) -> None:
+        """Streams that were over for a run which did not wait are not any more. That is written
+        down before anything of their partners is admitted: a run that dies then leaves no new rows
+        of one stream beside another that is over and has more by now."""
+        ended = [stream for stream in self._streams if stream.is_over]
+        new = {s.spec.name for s in self._streams if s.has_new} if ended else set()
+        for stream in ended:
+            others = new - {stream.spec.name}
+            if not stream.spec.once or others.intersection(stream.spec.partners):
+                stream.go_on(batch)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How much is taken is decided in ``latestOffset``, by the size of the files."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
+from windrow.core.errors import StateError
 from windrow.core.time import FOREVER, Wall, no_wall_clock
 from windrow.core.warnings import WindrowWarning
 from windrow.engine.inputs import Inputs
@@ -32,6 +34,7 @@ class InboxInputs(Inputs):
         self._pages = pages
         self.directory = directory
         self.inboxes: dict[str, Inbox] = {}
+        self._waiting: dict[str, list[tuple[pa.RecordBatch, int | None]]] = {}
 
     def add(self, monitor: InputMonitor) -> None:
         """Let the monitor go on where that of an earlier connection stopped."""
@@ -50,17 +53,23 @@ class InboxInputs(Inputs):
         return self.inboxes[self.monitor(name).declaration.name.lower()]
 
     def deliver(self) -> None:
-        """What was accepted since the last time, and how far each stream has come."""
+        """What was accepted since the last time, and how far each stream has come. What cannot be
+        written down is delivered the next time, before anything else."""
         for name, monitor in self.monitors.items():
-            inbox = self.inboxes[name]
+            inbox, waiting = self.inboxes[name], self._waiting.setdefault(name, [])
             if isinstance(monitor, RelationMonitor):
                 rows = monitor.drain().to_batch()
             else:
                 rows = monitor.release(FOREVER).rows
-            if rows.num_rows or (monitor.top is not None and monitor.top != inbox.top):
-                inbox.push(rows, monitor.top)
-            if monitor.advanced_to > inbox.advanced:
-                inbox.advance(monitor.advanced_to)
+            told = waiting[-1][1] if waiting else inbox.top
+            if rows.num_rows or (monitor.top is not None and monitor.top != told):
+                waiting.append((rows, monitor.top))
+            with _written(inbox.directory):
+                while waiting:
+                    inbox.push(*waiting[0])
+                    del waiting[0]
+                if monitor.advanced_to > inbox.advanced:
+                    inbox.advance(monitor.advanced_to)
 
     def quarantined_rows(self, name: str) -> pa.Table:
         """The newest rows of a stream that were put aside, here or by queries."""
@@ -89,4 +98,19 @@ class InboxInputs(Inputs):
 
     def forget(self) -> None:
         super().forget()
-        self.inboxes = {}
+        self.inboxes, self._waiting = {}, {}
+
+
+@contextmanager
+def _written(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            "rows cannot be written to the checkpoint",
+            where=str(directory),
+            expected="a writable directory with space in it",
+            found=error.strerror or str(error),
+            remedy="make space, and do not push them again: they are delivered with what is pushed "
+            "next, or by advance",
+        ) from error

@@ -48,6 +48,29 @@ class StreamFiles:
         """Whether the log has more than the first ``start`` entries."""
         return self._open().count > start
 
+    @property
+    def is_over(self) -> bool:
+        """Whether an earlier run has ended with it."""
+        log = self._open()
+        return bool(log.entries) and log.entries[-1].end
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there is something to admit."""
+        return bool(self._waiting())
+
+    def _waiting(self) -> list[Arrival | Entry]:
+        admission = self._admission(self._open())
+        if self.spec.once and self._listing is None:
+            self._listing = admission.find_new()
+        return admission.find_new() if self._listing is None else self._listing
+
+    def go_on(self, batch: int) -> None:
+        """Write down that it is not over, unless it has been read for good."""
+        log = self._open()
+        if not self._admission(log).judges(self._waiting()):
+            log.append([replace(NOTHING, batch=batch)])
+
     def entries_for(
         self, batch: int, start: int, slowest: int = FOREVER, *, admitting: bool = True
     ) -> int:
@@ -67,7 +90,7 @@ class StreamFiles:
         if start != self._start:  # Spark asks when the micro-batch before is over
             self._start = start
             self._admission(log).forget_before(start)
-        if admitting and log.count == start:
+        if admitting:
             entries = self._admitted(log, slowest) or self._silence(log)
             log.append([replace(entry, batch=batch) for entry in entries])
         return max(log.until(batch), start)
@@ -94,9 +117,7 @@ class StreamFiles:
     def _admitted(self, log: FileLog, slowest: int) -> list[Entry]:
         """The next entries of the log: as many as one trigger should read."""
         admission = self._admission(log)
-        if self.spec.once and self._listing is None:
-            self._listing = admission.find_new()
-        waiting = deque(admission.find_new() if self._listing is None else self._listing)
+        waiting = deque(self._waiting())
         ended = bool(log.entries) and log.entries[-1].end
         contents = admission.judges(waiting)
         if contents and ended:
@@ -112,8 +133,6 @@ class StreamFiles:
         last = not waiting and (self.spec.once or contents)
         if last and (taken or not ended):
             taken.append(Entry(end=True))
-        elif ended and not taken and not self.spec.once:
-            taken.append(NOTHING)  # it was over for a run that did not wait, and this one does
         if taken or waiting:
             self._heard = self.spec.wall()
         return taken

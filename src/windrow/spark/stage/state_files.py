@@ -217,7 +217,9 @@ class BucketFiles:
                 at += stream.size + file.write(bytes(-stream.size % ALIGNMENT))
             living = {place.file for place in now.segments.values()}
             known = {*before.over, *(place.file for place in before.segments.values())}
-            now.over = {f: before.over.get(f, batch) for f in sorted(known - living)}
+            # What a file has said of itself ends now: until now it was that of the bucket.
+            since = {f: b for f, b in before.over.items() if b > batch_of(Path(f))}
+            now.over = {f: since.get(f, batch) for f in sorted(known - living)}
             if name not in living:  # said in the file itself: who loads it has to know
                 now.over[name] = batch
             self._forget(now, batch)
