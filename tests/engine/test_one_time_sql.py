@@ -175,6 +175,17 @@ def test_a_column_that_is_a_word_of_sql_is_said_to_need_quotes() -> None:
         assert db.query('SELECT MIN("at") AS first FROM q').to_pylist() == [{"first": None}]
 
 
+def test_explain_reads_what_the_select_behind_it_reads_and_warns_of_nothing(db, caplog) -> None:
+    for explain in ("EXPLAIN", "-- why?\n /* so */ explain analyze"):
+        sql = f"{explain} SELECT v FROM s [RANGE 5 SECONDS]"
+        answer = db.query(sql)
+        assert answer.column_names == ["explain_key", "explain_value"]
+        assert json.loads(answer.schema.metadata[b"windrow.instants"]).keys() == {
+            "s [range 5 seconds]"
+        }
+    assert not caplog.records
+
+
 def test_text_that_only_duckdb_can_read_sees_every_table(db, monkeypatch) -> None:
     assert tables_in("SELECT * FROM Totals ((") == {"select", "from", "totals"}
     monkeypatch.setattr(one_time_sql, "parse", lambda *_, **__: [exp.Command(this="SHOW")])

@@ -19,7 +19,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 WINDOWS = ("RANGE", "ROWS", "ROW", "PARTITION", "PARTITION BY", "NOW", "UNBOUNDED", "SESSION")
 """Words that begin a window clause."""
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
-_EXPLAIN = re.compile(r"\s*EXPLAIN\b\s*(ANALYZE\b|\([^)]*\))?", re.IGNORECASE)
+_EXPLAIN = re.compile(
+    r"(\s|--[^\n]*\n|/\*[\s\S]*?\*/)*EXPLAIN\b\s*(ANALYZE\b|\([^)]*\))?", re.IGNORECASE
+)
+"""Also below comments."""
 
 
 @dataclass(frozen=True)
