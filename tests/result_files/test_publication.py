@@ -93,7 +93,9 @@ def test_side_by_side_and_a_few_at_a_time_is_the_same(
     with ThreadPoolExecutor(2) as hands:
         publish_together([next_batch(where) for where in places(tmp_path)], hands.map)
         publish_together(
-            [next_batch(Place(tmp_path / n, "parquet", "r", 10**9)) for n in NAMES], hands.map
+            [next_batch(Place(tmp_path / n, "parquet", "r", 10**9)) for n in NAMES],
+            hands.map,
+            hands.map,
         )
     expected = filled(place(tmp_path / "alone"), 4)
     assert changes(tmp_path) == [windrow.results(expected.directory).changes()] * 3
