@@ -222,9 +222,9 @@ def spark_rates(queries: Sequence[str], places: dict[str, Place], root: Path) ->
             home = root / f"spark-{number}"
             made = catalog(query, places[query], home / "out")
             (pipeline,) = pipelines(session, made, home / "state", Feed(once=True, files=1))
-            running: Any = pipeline.start()
-            running.awaitTermination()
-            laps = [p["durationMs"]["triggerExecution"] / 1000 for p in running.recentProgress]
+            running = pipeline.start()
+            running.wait()
+            laps = running.durations
             rows = rows_of(query, places[query]) * (FILES - 1) / FILES
             rates[query] = rows / sum(laps[1:])
     return rates

@@ -91,9 +91,9 @@ def ours(
     text += f"CREATE QUERY q AS {contest.query(size)} INTO '{place / 'out'}' FORMAT parquet;"
     catalog = compile_script(text).catalog
     (pipeline,) = pipelines(session, catalog, place / "checkpoint", Feed(once=True, files=1))
-    running: Any = pipeline.start()
-    running.awaitTermination()
-    return [p["durationMs"]["triggerExecution"] / 1000 for p in running.recentProgress]
+    running = pipeline.start()
+    running.wait()
+    return running.durations
 
 
 def pipelines(

@@ -1,13 +1,11 @@
 """Spark's part in a run over files, done in this process: fast, and fails where it is told to.
 
-It does what the driver's code relies on: offsets are noted before a micro-batch, a commit after it,
-one that was begun and not committed is repeated, and tasks get their partitions. Everything else is
-the driver's own code.
+Tasks get their partitions, and the thread that begins micro-batches does all of them at its start.
+Everything else is the driver's own code.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,21 +31,26 @@ def run_without_spark(
     catalog: Catalog, checkpoint: Path, files: int = 1, schedule: ScheduleOptions | None = None
 ) -> Report:
     """As ``windrow run --once`` does, with so many files of each stream in a micro-batch."""
-    from windrow.spark.run.spark_job import Feed  # noqa: PLC0415 - loads PySpark
-    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
+    from windrow.spark.run import batch_thread  # noqa: PLC0415 - loads PySpark
+    from windrow.spark.run.spark_job import Feed  # noqa: PLC0415
     from windrow.spark.run.spark_runtime import OnSpark  # noqa: PLC0415
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Pipeline, "_start", _start)
+        patch.setattr(batch_thread, "InheritableThread", _AtOnce)
         feed = Feed(once=True, files=files, schedule=schedule)
         session: Any = _Session
         runtime = OnSpark(session, checkpoint, Strategy.UPA, feed)
         return run(catalog, runtime, once=True, on_progress=ignore)
 
 
-def _start(pipeline: Any) -> _Query:
-    """In the place of ``Pipeline._start``."""
-    return _Query(pipeline)
+class _AtOnce:
+    """A thread that has ended when it was started."""
+
+    def __init__(self, target: Callable[[], None], name: str) -> None:
+        self.start = target
+
+    def is_alive(self) -> bool:
+        return False
 
 
 class _Machine:
@@ -64,7 +67,7 @@ class _Session:
         self.conf = SimpleNamespace(get=self._get)
         self.sparkContext = SimpleNamespace(
             master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job,
-            _jvm=_Machine(),
+            _jvm=_Machine(), setJobGroup=lambda *_, **__: None,
         )  # fmt: skip
 
     @property
@@ -72,7 +75,7 @@ class _Session:
         """There is none, so nobody can bring it classes of ours."""
         raise InputError(where="a session without Spark", expected="Java", found="none")
 
-    def _get(self, name: str, default: str = "") -> str:
+    def _get(self, name: str, default: str | None = "") -> str | None:
         return str(CORES) if name == "spark.sql.shuffle.partitions" else default
 
     def range(self, _: int, end: int, step: int, partitions: int) -> _Frame:
@@ -112,43 +115,3 @@ class _Frame:
     def collect(self) -> list[Any]:
         batches = [batch for part in self.parts for batch in part]
         return [SimpleNamespace(blob=blob) for b in batches for blob in b["blob"].to_pylist()]
-
-
-class _Query:
-    """A streaming query that has ended when it is there."""
-
-    isActive = False  # noqa: N815 - Spark's name
-    status: dict[str, str] = {}  # noqa: RUF012
-
-    def __init__(self, pipeline: Any) -> None:
-        self._failure: BaseException | None = None
-        try:
-            self._run(pipeline)
-        except Exception as failure:
-            self._failure = failure
-
-    def exception(self) -> BaseException | None:
-        return self._failure
-
-    def _run(self, pipeline: Any) -> None:
-        from windrow.spark.source.file_source import LogReader  # noqa: PLC0415
-
-        home, plan = pipeline.home, pipeline.plan
-        take, batches = pipeline._take, plan.micro_batches()
-        reader = LogReader([task.spec for task in plan.tasks], str(home.offsets))
-        reader.prepareForTriggerAvailableNow()
-        for directory in (home.offsets, home.spark / "commits"):
-            directory.mkdir(parents=True, exist_ok=True)
-        (home.spark / "metadata").write_text('{"id":"x"}')
-        at, batch = reader.initialOffset(), home.last_begun
-        if batch >= 0:
-            noted = (home.offsets / str(batch)).read_text().splitlines()
-            at |= json.loads(noted[2])
-            if batch > home.last_batch:
-                take(batches, None, batch)
-                (home.spark / "commits" / str(batch)).write_text("v1\n{}")
-        while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
-            at, batch = end, batch + 1
-            (home.offsets / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(at)}")
-            take(batches, None, batch)
-            (home.spark / "commits" / str(batch)).write_text("v1\n{}")

@@ -33,6 +33,7 @@ from windrow.spark.checkpoint.pipeline_directory import (
 from windrow.spark.checkpoint.pipeline_members import Starting, pipelines_for
 from windrow.spark.checkpoint.repair import planned_repair
 from windrow.spark.checkpoint.survey import survey
+from windrow.spark.run.failures import SparkError
 from windrow.spark.source.file_log import Entry, FileLog
 from windrow.spark.stage.state_files import StateCommits, Version
 
@@ -164,7 +165,7 @@ def test_a_run_that_dies_while_it_admits_files_leaves_no_row_late(tmp_path, monk
 
         def dying(log: FileLog, entries, last=last, steps=steps) -> None:
             if next(steps) == last:
-                raise SystemExit
+                raise RuntimeError
             append(log, entries)
 
         write_both(here, 0)
@@ -174,7 +175,7 @@ def test_a_run_that_dies_while_it_admits_files_leaves_no_row_late(tmp_path, monk
             patch.setattr(FileLog, "append", dying)
             try:
                 run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
-            except SystemExit:
+            except SparkError:
                 died = True
         run_without_spark(compiled(here, queries, "found"), here / "checkpoint")
         assert_all_as_embedded(here, queries)

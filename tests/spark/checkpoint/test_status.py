@@ -424,10 +424,14 @@ def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatc
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("listened", [False, True])
 def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_failed(
-    tmp_path, spark, monkeypatch
+    tmp_path, spark, monkeypatch, listened
 ):
-    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415 - starts Java
+    from windrow.spark.run import spark_pipeline  # noqa: PLC0415 - starts Java
+    from windrow.spark.run.spark_pipeline import Pipeline  # noqa: PLC0415
+
+    monkeypatch.setattr(spark_pipeline, "is_listened", lambda _: listened)
 
     write_streams(tmp_path, files=4, rows=120)
     checkpoint = tmp_path / "checkpoint"
@@ -472,10 +476,12 @@ def test_a_run_on_spark_is_seen_while_it_goes_on_and_after_with_the_query_that_f
     assert after.last_error.text == broken.reason
     (a,) = found.streams
     assert (a.files, a.files_waiting, a.over, a.lag_seconds) == (4, 0, True, None)
-    told = [p for p in queries[0].recentProgress if p["durationMs"]]
-    named = {"triggerExecution", "latestOffset", "walCommit", "commitOffsets", "addBatch"}
-    assert any(named <= p["durationMs"].keys() for p in told), "as docs/operations.md says"
-    assert {(p["numInputRows"], len(p["stateOperators"])) for p in told} == {(0, 0)}
+    assert len(queries[0].durations) == found.batch + 1
+    if listened:
+        told = [p for p in queries[0].query.recentProgress if p["durationMs"]]
+        named = {"triggerExecution", "latestOffset", "walCommit", "commitOffsets", "addBatch"}
+        assert any(named <= p["durationMs"].keys() for p in told), "as docs/operations.md says"
+        assert {(p["numInputRows"], len(p["stateOperators"])) for p in told} == {(0, 0)}
 
     with pytest.raises(DataError, match="broken"):  # again, in a pipeline of its own by now
         run_on_spark(catalog, checkpoint, quarantine=tmp_path / "bad")

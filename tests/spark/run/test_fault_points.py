@@ -20,6 +20,7 @@ from windrow.core.errors import WindrowError
 from windrow.core.time import wall_clock
 from windrow.result_files import atomic_files
 from windrow.spark.checkpoint.state import sweep
+from windrow.spark.run import spark_pipeline
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.stage.state_files import StateCommits
 
@@ -66,10 +67,14 @@ def assert_whole(directory: Path, **options) -> None:
     assert len(list(state.glob("*/*.state"))) == BUCKETS * len(versions), "and nothing is left over"
 
 
+@pytest.mark.parametrize("listened", [(False, False), (False, True), (True, False)])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_driver_that_fails_at_a_point_is_gone_on_with(tmp_path, monkeypatch, point):
+def test_a_driver_that_fails_at_a_point_is_gone_on_with(tmp_path, monkeypatch, point, listened):
+    """By a thread of ours or, if somebody listens, by a streaming query, whichever it was."""
     write_streams(tmp_path, files=FILES, rows=100)
+    monkeypatch.setattr(spark_pipeline, "is_listened", lambda _: listened[0])
     failing_run(tmp_path, monkeypatch, point, 2 + POINTS.index(point) % 2)
+    monkeypatch.setattr(spark_pipeline, "is_listened", lambda _: listened[1])
     assert_whole(tmp_path)
 
 

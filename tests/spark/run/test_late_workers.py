@@ -63,7 +63,7 @@ class FakePipeline(Pipeline):
         end = self.ends.pop(0)
         if end is not None and self.at_once:
             raise end
-        return SimpleNamespace(isActive=False, exception=lambda: end, status={"message": ""})
+        return SimpleNamespace(active=False, failure=end, starting=False)
 
 
 def watched(query: FakePipeline, monkeypatch, published=lambda: 0) -> list[str]:

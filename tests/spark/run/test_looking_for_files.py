@@ -13,11 +13,14 @@ PAUSE = "spark.sql.streaming.pollingDelay"
 
 
 class AskingPipeline(Pipeline):
-    """One whose query, when it starts, says what pause it has."""
+    """One whose query of Spark's, when it starts, says what pause it has."""
 
     def __init__(self, session, feed: Feed) -> None:
         self._session, self.feed, self.jobs = session, feed, {}
         self.home, self._exchange = SimpleNamespace(), None  # type: ignore[assignment]
+
+    def pause(self) -> str:
+        return str(self._streaming_query(self.plan).query)  # type: ignore[attr-defined]
 
     def _writer(self, plan) -> SimpleNamespace:  # type: ignore[override]
         return SimpleNamespace(start=lambda: self._session.conf.get(PAUSE))
@@ -26,7 +29,7 @@ class AskingPipeline(Pipeline):
 @pytest.mark.spark
 def test_a_watched_directory_is_not_left_alone_between_two_looks(spark):
     usual = spark.conf.get(PAUSE)
-    assert AskingPipeline(spark, Feed())._start() == "1ms"
+    assert AskingPipeline(spark, Feed()).pause() == "1ms"
     for feed in (Feed(once=True), Feed(live=True)):
-        assert AskingPipeline(spark, feed)._start() == usual
+        assert AskingPipeline(spark, feed).pause() == usual
     assert spark.conf.get(PAUSE) == usual != "1ms"

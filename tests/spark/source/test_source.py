@@ -355,7 +355,7 @@ def test_a_query_that_comes_later_reads_later_deliveries_only(tmp_path):
 def test_a_log_that_is_shorter_than_the_offsets_is_refused(tmp_path):
     write(tmp_path, "0", [1])
     reader = Source(spec(tmp_path))
-    with pytest.raises(StateError, match="does not match Spark's offsets"):
+    with pytest.raises(StateError, match="does not match the offsets"):
         reader.latestOffset({"s": 7}, reader.getDefaultReadLimit())
 
 

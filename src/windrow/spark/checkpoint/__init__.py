@@ -2,9 +2,9 @@
 
 Nothing here needs Spark or Java; the layout is that of Spark 4 and our files of state::
 
-    spark/metadata                  the identity of the streaming query
+    spark/metadata                  an identity, which a streaming query has
     spark/offsets/<batch>           how far each source is read by a micro-batch, before it begins
     spark/commits/<batch>           written when the micro-batch is over
-    .<name>.crc beside each         Hadoop's checksums
+    .<name>.crc beside each         Hadoop's checksums, where a streaming query has written it
     state/                          see ``windrow.spark.stage.state_files``
 """

@@ -1,7 +1,7 @@
-"""What a checkpoint has of a pipeline: jobs that run as one streaming query.
+"""What a checkpoint has of a pipeline: jobs that read their streams together.
 
 pipeline.json       who runs in it: the number of a job is its place in the list
-spark/              Spark's offsets and commits
+spark/              offsets and commits of micro-batches, in Spark's form
 state/              the state of stages (``windrow.spark.stage.state_files``)
 exchange/           what tasks send each other in a micro-batch (``windrow.spark.stage.blobs``)
 fills/              what jobs that came later begin with (``windrow.spark.checkpoint.late_fill``)
@@ -117,20 +117,20 @@ class PipelineHome:
 
     @property
     def last_batch(self) -> int:
-        """The last micro-batch that Spark has noted as done; -1 if there is none."""
+        """The last micro-batch that is noted as over; -1 if there is none."""
         noted = (self.spark / "commits").glob("[0-9]*")
         return max((int(path.name) for path in noted if path.name.isdigit()), default=-1)
 
     @property
     def last_begun(self) -> int:
-        """The last micro-batch that Spark has begun; -1 if there is none."""
+        """The last micro-batch that was begun; -1 if there is none."""
         return next_batch(self.offsets) - 1
 
     @property
     def last_noted(self) -> int:
-        """The last micro-batch that Spark has begun, or that files were admitted for.
+        """The last micro-batch that was begun, or that files were admitted for.
 
-        A repair takes away what Spark noted of those that it repeats; the file logs stay.
+        A repair takes away what was noted of those that it repeats; the file logs stay.
         """
         logs = (self.directory / "streams").glob("*.log")
         return max(self.last_begun, *map(last_batch_in, logs), -1)

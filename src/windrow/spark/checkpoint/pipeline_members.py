@@ -27,7 +27,7 @@ from windrow.core.time import Clock
 from windrow.object_store.object_path import path_of, readable_path
 from windrow.operators.base import Saved
 from windrow.result_files.atomic_files import publish, write
-from windrow.spark.checkpoint.batch_logs import FORMAT, read_batch_log
+from windrow.spark.checkpoint.batch_logs import OVER, offsets_text, read_batch_log
 from windrow.spark.checkpoint.pipeline_directory import (
     Joined,
     PipelineHome,
@@ -222,7 +222,6 @@ def _write_notes(
     publish(new.spark / "metadata", json.dumps({"id": str(uuid.uuid4())}))
     for number in range(max(last - 1, 0), last + 1):
         entries = {stream: log.until(number) for stream, log in logs.items()}
-        lines = (FORMAT, json.dumps(settings), json.dumps(entries))
-        publish(new.offsets / str(number), "\n".join(lines))
+        publish(new.offsets / str(number), offsets_text(settings, entries))
     if done >= 0:
-        publish(new.spark / "commits" / str(done), f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}')
+        publish(new.spark / "commits" / str(done), OVER)

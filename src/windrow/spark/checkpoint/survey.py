@@ -1,6 +1,6 @@
 """What of a pipeline's checkpoint is damaged, and the last micro-batch to which it is whole.
 
-A micro-batch is whole if Spark has noted its offsets and its end, and every stage's state after it
+A micro-batch is whole if its offsets and its end are noted, and every stage's state after it
 can be loaded. Going back to one repeats those after it. That is exact as long as they are what they
 were before: the file logs say which entries each had (``windrow.spark.source.file_log``), and
 results that were published are not published again (``windrow.spark.sink.file_delivery``). So it
@@ -26,7 +26,7 @@ from windrow.spark.source.file_log import EMPTY, Entry, FileLog
 RECORD = {"version", "fingerprint", "run", "buckets"}
 WAITING = "waiting.json"
 OURS = 2
-"""Lines of a file of offsets: Spark's settings, and our source; more are those of DataFrames."""
+"""Lines of a file of offsets: settings, and our source; more are those of DataFrames."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def survey(directory: Path) -> Survey:
 
 
 def quick_survey(directory: Path) -> list[Problem]:
-    """What would go wrong in silence: Spark begins a batch anew whose offsets are gone.
+    """What would go wrong in silence: a batch is begun anew whose offsets are gone.
 
-    It reads Spark's notes on micro-batches, of which there are a hundred at most, and no state.
+    It reads the notes on micro-batches, of which there are a hundred at most, and no state.
     """
     spark = directory / "spark"
     offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")
@@ -186,7 +186,7 @@ def _logs(directory: Path) -> tuple[dict[str, list[Entry]], list[Problem]]:
 def _log_lengths(
     directory: Path, offsets: BatchLog, logs: dict[str, list[Entry]]
 ) -> Iterator[Problem]:
-    """Whether the logs have all that Spark's offsets speak of."""
+    """Whether the logs have all that the offsets speak of."""
     counted = offsets.whole[max(offsets.whole)][1] if offsets.whole else {}
     for stream, count in counted.items():
         if stream == EMPTY:

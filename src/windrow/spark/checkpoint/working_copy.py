@@ -1,12 +1,12 @@
 """The driver's copy of a checkpoint in an object store.
 
-Spark keeps its notes on micro-batches in a directory, and we keep logs and records beside them: all
-of it small, and written by the driver alone. So they are files of a directory that a start fills
-from ``notes/`` of the checkpoint, and that is put back there as it changes: before a micro-batch
-publishes anything, everything is there that says what it had. What tasks read and write, state and
+Notes on micro-batches are in a directory, and logs and records beside them: all of it small, and
+written by the driver alone. So they are files of a directory that a start fills from ``notes/`` of
+the checkpoint, and that is put back there as it changes: before a micro-batch publishes anything,
+everything is there that says what it had. What tasks read and write, state and
 results and pushed rows, is in the checkpoint alone (``windrow.object_store.object_path``).
 
-A micro-batch is over when its state is committed, so Spark's commits are not put but made from
+A micro-batch is over when its state is committed, so the notes of that are not put but made from
 those. One that was begun and not committed is repeated with the same rows, under the same number:
 its offsets and the entries of logs that they count are there.
 
@@ -34,7 +34,7 @@ from windrow.object_store.appended_file import AppendedFile
 from windrow.object_store.bucket import Bucket, Stored
 from windrow.object_store.local_copies import default_cache
 from windrow.object_store.object_path import NOTES, STORE, ObjectPath, replace_object
-from windrow.spark.checkpoint.batch_logs import FORMAT
+from windrow.spark.checkpoint.batch_logs import OVER
 from windrow.spark.checkpoint.pipeline_directory import PIPELINE, PREFIX
 from windrow.spark.checkpoint.run_record import RECORD
 from windrow.spark.source.inbox import INBOX
@@ -124,20 +124,19 @@ class WorkingCopy:
         )
 
     def _note_commits(self, directory: Path) -> None:
-        """Let Spark find that micro-batches are over whose state is committed."""
+        """Let the run find that micro-batches are over whose state is committed."""
         commits = StateCommits(ObjectPath(self.url) / directory.name / "state")
         last = max(commits.numbers(), default=-1)
         for begun in (directory / OFFSETS).glob("[0-9]*"):
             if int(begun.name) <= last:
-                text = f'{FORMAT}\n{{"nextBatchWatermarkMs":0}}'
-                _write(directory / COMMITS / begun.name, text.encode())
+                _write(directory / COMMITS / begun.name, OVER.encode())
 
     # To the store
 
     def push(self, below: str = "") -> None:
         """Put what has changed in a directory of the checkpoint, or in all of it.
 
-        What is gone here stays in the store, but for offsets that Spark has removed: who empties
+        What is gone here stays in the store, but for offsets that a run has removed: who empties
         this directory does not mean the checkpoint.
         """
         with self._pushing.setdefault(below, threading.Lock()):
@@ -196,7 +195,7 @@ class WorkingCopy:
             return
         try:
             data = (self.directory / key).read_bytes()
-        except FileNotFoundError:  # Spark removes old notes
+        except FileNotFoundError:  # old notes are removed
             return
         known = self._put.get(key)
         if key.endswith(f"/{RECORD}"):  # which nothing depends on
@@ -288,7 +287,7 @@ def _new_directory(url: str) -> tuple[Path, int]:
 
 
 def _is_older(key: str, here: Collection[str]) -> bool:
-    """Whether a file has offsets to which Spark does not go back."""
+    """Whether a file has offsets to which no run goes back."""
     folder, _, name = key.rpartition("/")
     if not f"{folder}/".endswith(OFFSETS) or not name.isdigit():
         return False

@@ -69,7 +69,7 @@ class MicroBatches:
 
     def run(
         self,
-        frame: DataFrame,
+        frame: DataFrame | None,
         batch: int,
         jobs: frozenset[int],
         paces: Mapping[int, Pace],
@@ -101,10 +101,10 @@ class MicroBatches:
             if stretch.entries
             for part in stretch.split(self._session.sparkContext.defaultParallelism)
         )
-        if readings or fills:
-            parts = len(readings) + len(fills)
+        parts = len(readings) + len(fills)
+        if parts or frame is None:
             read = self._range(parts).mapInArrow(tasks.reading(readings), PACKED)
-            frame = frame.union(read) if self._framed else read
+            frame = frame.union(read) if frame is not None and self._framed else read
         return self._through(frame, tasks, range(levels))
 
     def _report(self, tasks: BatchTasks, stretches: tuple[Stretch, ...]) -> list[TaskReport]:

@@ -1,4 +1,4 @@
-"""What Spark is given of a pipeline: the source that admits files, and the tasks of its levels.
+"""What is run of a pipeline: the sources that admit files, and the tasks of its levels.
 
 A stream that several jobs read is one source, with a route to each of them. A streaming DataFrame
 of somebody else's is packed by a task of its own and joins the source by a union.
@@ -20,6 +20,7 @@ from windrow.engine.idling import idle_after
 from windrow.plan.catalog import RelationDeclaration, StreamDeclaration
 from windrow.plan.physical.stages import IN_THE_PLAN
 from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.run.batch_thread import WATCHING
 from windrow.spark.run.micro_batches import MicroBatches
 from windrow.spark.run.session import shuffle_partitions
 from windrow.spark.run.spark_job import Feed, SparkJob
@@ -36,9 +37,6 @@ from windrow.spark.source.read_task import StreamTask
 from windrow.spark.stage.level_task import LevelTask
 from windrow.spark.stage.routes import PACKED, Routes, with_kinds
 from windrow.streams.stream_time import StreamTime
-
-WATCHING = 0.1
-"""How often a directory that is watched is looked at."""
 
 
 class PipelinePlan:
@@ -64,9 +62,8 @@ class PipelinePlan:
 
     def micro_batches(self) -> MicroBatches:
         """What plans and runs the micro-batches that the frame brings."""
-        framed = bool(self._framed)
         return MicroBatches(
-            self._session, self.tasks, self._levels(), framed=framed, exchange=self._place
+            self._session, self.tasks, self._levels(), framed=self.is_framed, exchange=self._place
         )
 
     def fill_task(self, number: int) -> FillTask | None:
@@ -74,8 +71,13 @@ class PipelinePlan:
         return self.jobs[number].fill_task(number, self._place, self.home.fills)
 
     @property
+    def is_framed(self) -> bool:
+        """Whether rows come from somebody's streaming DataFrames."""
+        return bool(self._framed)
+
+    @property
     def watches(self) -> bool:
-        """Whether the source waits itself for something new: not for deliveries and DataFrames, for
+        """Whether Spark is kept waiting for something new: not for deliveries and DataFrames, for
         who waits for those waits for the source."""
         return not (self.feed.once or self.feed.live or self._framed)
 

@@ -1,9 +1,9 @@
-"""Jobs that read their streams together, as one streaming query of Spark's.
+"""Jobs that read their streams together.
 
-Each micro-batch is planned and run at the driver (``windrow.spark.run.micro_batches``), in a
-``foreachBatch`` function. When its tasks have reported, the results of every job are published,
-then the state of all is committed. Spark goes on to the next micro-batch when that returns, and
-repeats this one otherwise; both steps may be repeated.
+Each micro-batch is planned and run at the driver (``windrow.spark.run.micro_batches``). When its
+tasks have reported, the results of every job are published, then the state of all is committed;
+both steps may be repeated. Who begins micro-batches, and repeats one that was not over, is a thread
+of ours or a streaming query of Spark's (``windrow.spark.run.batch_driver``).
 
 A job that cannot go on stays behind, and the micro-batch is run again without it; the others go on.
 Processes of Spark's that die under the query are started again as long as that helps
@@ -17,31 +17,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import StateError, WindrowError
 from windrow.spark.active_session import active, with_settings
+from windrow.spark.checkpoint.batch_logs import BatchNotes
 from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
 from windrow.spark.checkpoint.pipeline_directory import Joined, PipelineHome
 from windrow.spark.checkpoint.saved_windows import newest_version
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
+from windrow.spark.run.batch_driver import BatchDriver, StreamingQueryDriver, is_listened
+from windrow.spark.run.batch_thread import WATCHING, BatchThread
 from windrow.spark.run.failures import death_in, own_error
 from windrow.spark.run.job_paces import JobPaces
 from windrow.spark.run.kept_notes import KeptNotes
 from windrow.spark.run.machine import death_of_machine
 from windrow.spark.run.micro_batches import MicroBatches
-from windrow.spark.run.pipeline_plan import WATCHING, PipelinePlan
+from windrow.spark.run.pipeline_plan import PipelinePlan
 from windrow.spark.run.publish_results import ResultPublisher
 from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.source.file_source import WindrowSource
+from windrow.spark.source.file_source import LogReader, WindrowSource
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
@@ -52,8 +53,6 @@ NOTHING_TO_RUN = {"spark.sql.codegen.wholeStage": "false"}
 no rows."""
 NO_PAUSE = {"spark.sql.streaming.pollingDelay": "1ms"}
 """Of a query whose source waits for something new: what came in a pause of Spark's would wait."""
-STARTING = ("Initializing", "Getting offsets")
-"""What Spark says of a query whose sources do not run yet, or have nothing new."""
 
 
 class Pipeline:
@@ -82,7 +81,7 @@ class Pipeline:
         self._commits = StateCommits(home.state)
         self.recorder = RunRecorder(home.directory)
         self._working = threading.RLock()  # who pauses it may look at it
-        self._streaming: StreamingQuery | None = None
+        self._driver: BatchDriver | None = None
         self._prepared = self._cut_off = False
         self._going = set(jobs)
         self.failures: dict[int, WindrowError] = {}
@@ -101,42 +100,39 @@ class Pipeline:
 
     # How it runs
 
-    def start(self) -> StreamingQuery:
-        """Start it, or go on; Spark's own handle of the running query."""
+    def start(self) -> BatchDriver:
+        """Start it, or go on; who begins its micro-batches."""
         if not self._prepared:
             self._prepare()
             self._prepared = True
-        while self._streaming is None:
+        while self._driver is None:
             try:
-                self._streaming = self._start()
+                self._driver = self._start()
             except Exception as failure:
                 if death_in(failure) is None:  # a defect, or the query is refused
                     raise
                 self._restart_after(failure)
-        return self._streaming
+        return self._driver
 
     @property
     def has_started(self) -> bool:
-        return self._streaming is not None
+        return self._driver is not None
 
     @property
     def starting(self) -> bool:
-        """Whether it runs, but its sources do not yet."""
-        if self._streaming is None or not self._streaming.isActive:
-            return False
-        message = str(self._streaming.status["message"])
-        return message.startswith(STARTING) and self._streaming.lastProgress is None
+        """Whether it runs, but has not yet looked for what there is."""
+        return self._driver is not None and self._driver.starting
 
     @property
     def active(self) -> bool:
-        return self._streaming is not None and self._streaming.isActive
+        return self._driver is not None and self._driver.active
 
     @property
     def failure(self) -> BaseException | None:
         """Why it ended, if it did and nobody stopped it."""
-        if self._streaming is None or self._cut_off:
+        if self._driver is None or self._cut_off:
             return None
-        return self._streaming.exception()
+        return self._driver.failure
 
     def look(self) -> bool:
         """If something died, go on: whether it did so. What else has ended it is an error."""
@@ -150,14 +146,13 @@ class Pipeline:
     def catch_up(self) -> None:
         """Wait until all that was delivered is worked off; what dies meanwhile starts again."""
         while True:
+            driver = self.start()
             try:
-                self.start().processAllAvailable()
+                driver.catch_up()
             except Exception as failure:
                 died = death_of_machine(failure)
                 if died is not None:
                     raise died from failure
-                if not isinstance(failure, PySparkException):
-                    raise
                 self._restart_after(failure)
             else:
                 self.restarts.note_progress()
@@ -166,18 +161,21 @@ class Pipeline:
     def finish(self) -> BaseException | None:
         """Stop, in the middle of a micro-batch if need be; why it had ended before, if it had.
 
-        Spark interrupts whatever it is doing, starting up included, and what that gives is a
-        failure only in name: the next run does the micro-batch again.
+        Whatever it is doing is interrupted, starting up included, and what that gives is a failure
+        only in name: the next run does the micro-batch again.
         """
         ended = self.failure
-        if self._streaming is not None and self._streaming.isActive:
-            self._cut_off = True
-            self._streaming.stop()
-        with self._working:  # what goes on here after Spark has stopped the query
-            self._streaming = None
+        self._cut()
         self.recorder.stop()
         self._notes.keep_last()
         return ended
+
+    def _cut(self) -> None:
+        if self._driver is not None and self._driver.active:
+            self._cut_off = True
+            self._driver.stop()
+        with self._working:  # what goes on here after Spark has stopped its query
+            self._driver = None
 
     def leave(self, number: int) -> None:
         """Go on without a job; without the last one, stop."""
@@ -234,12 +232,8 @@ class Pipeline:
 
     def go_on(self) -> None:
         """Start again if the source has to know more than it did."""
-        if self._outgrown and self._streaming is not None:
-            if self._streaming.isActive:
-                self._cut_off = True
-                self._streaming.stop()
-            with self._working:
-                self._streaming = None
+        if self._outgrown and self._driver is not None:
+            self._cut()
             self._cut_off = False
             self.start()
         self._outgrown = False
@@ -261,7 +255,7 @@ class Pipeline:
         words = self.restarts.note(failure)
         self.recorder.note_restart(words)
         self._tell(words)
-        self._streaming = None
+        self._driver = None
 
     def _prepare(self) -> None:
         """Refuse a damaged checkpoint, or results that are gone; remove what dead runs left."""
@@ -299,12 +293,22 @@ class Pipeline:
 
     # What Spark is given
 
-    def _start(self) -> StreamingQuery:
+    def _start(self) -> BatchDriver:
         session, plan = self._session, self.plan
-        settings = ({} if self.feed.frames else NOTHING_TO_RUN) | (NO_PAUSE if plan.watches else {})
+        self._grown = None
+        if plan.is_framed or is_listened(session):
+            return self._streaming_query(plan)
+        reader = LogReader([task.spec for task in plan.tasks], str(self.home.offsets))
+        take = partial(self._take, plan.micro_batches(), None)
+        notes, title = BatchNotes(self.home.spark), f"windrow: {self._title}"
+        return BatchThread(session.sparkContext, title, reader, notes, take, once=self.feed.once)
+
+    def _streaming_query(self, plan: PipelinePlan) -> BatchDriver:
+        session = self._session
+        settings = ({} if plan.is_framed else NOTHING_TO_RUN) | (NO_PAUSE if plan.watches else {})
         with active(session), with_settings(session, settings):
             session.dataSource.register(WindrowSource)
-            return self._writer(plan).start()
+            return StreamingQueryDriver(self._writer(plan).start())
 
     @property
     def plan(self) -> PipelinePlan:
@@ -312,7 +316,6 @@ class Pipeline:
         return PipelinePlan(self._session, self.home, self.jobs, self.feed, self._exchange)
 
     def _writer(self, plan: PipelinePlan) -> DataStreamWriter:
-        self._grown = None
         take = partial(self._take, plan.micro_batches())
         writer = plan.frame().writeStream.foreachBatch(take)
         writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
@@ -329,8 +332,8 @@ class Pipeline:
 
     # A micro-batch
 
-    def _take(self, batches: MicroBatches, frame: DataFrame, batch: int) -> None:
-        """What Spark calls with each micro-batch."""
+    def _take(self, batches: MicroBatches, frame: DataFrame | None, batch: int) -> None:
+        """What there is to do in each micro-batch; ``frame`` has rows of DataFrames, packed."""
         began = self.feed.stopwatch()
         with self._working, self.recorder.micro_batch(batch) as noted:
             batches = self._grown or batches
@@ -355,7 +358,7 @@ class Pipeline:
         self._notes.keep_later()
 
     def _run(
-        self, batches: MicroBatches, frame: DataFrame, batch: int, version: Version
+        self, batches: MicroBatches, frame: DataFrame | None, batch: int, version: Version
     ) -> list[TaskReport]:
         """What tasks report; jobs that fail are left behind, until the last of them fails.
 

@@ -1,4 +1,4 @@
-"""The runtime on Spark: jobs that start together are one streaming query on a SparkSession.
+"""The runtime on Spark: jobs that start together are one pipeline on a SparkSession.
 
 A connection judges pushed rows as they come and delivers them into the streams' inboxes, from which
 the queries read (``windrow.spark.source.inbox``); a query runs from the moment somebody looks at

@@ -1,6 +1,6 @@
 """Pipelines over files start one after the other.
 
-The Python processes of many must not all start at once: Spark gives each of them ten seconds.
+The Python workers of many must not all start at once: Spark gives each of them ten seconds.
 """
 
 from __future__ import annotations

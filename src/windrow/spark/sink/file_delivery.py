@@ -4,8 +4,8 @@ Few changes are not worth a file for each task: they travel in the task's report
 writes one file with those of all tasks. So many small queries take a file each per micro-batch,
 however many tasks there are.
 
-Publishing is idempotent in the number of the micro-batch. Spark repeats one if it died before it
-noted that the batch was done; the repetition has the same rows, so if this run already committed
+Publishing is idempotent in the number of the micro-batch. One is repeated if the driver died before
+it noted that the batch was done; the repetition has the same rows, so if this run already committed
 the batch, its files are thrown away. Between the renames and the commit's own a crash can leave
 published names that no commit mentions; the repetition replaces them.
 

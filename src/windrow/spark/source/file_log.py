@@ -1,9 +1,9 @@
 """The file log: in which order a stream's files came, written down before any of them is read.
 
-Spark's offsets count the entries of this log, so a micro-batch that is repeated after a crash
+Offsets count the entries of this log, so a micro-batch that is repeated after a crash
 reads the same files in the same order, with the same running maximum before each. Each entry
 says for which micro-batch it was admitted, so micro-batches that are repeated because a checkpoint
-was set back are what they were before, although Spark has forgotten their offsets.
+was set back are what they were before, although their offsets are gone.
 
 The log is JSON lines, appended and synced; a line that a crash left unfinished was never part of
 an offset and is cut off when the log is opened again. Who appends has read all that is there: a
@@ -232,7 +232,7 @@ def read_entries(whole: bytes, path: Path) -> Iterator[Entry]:
 
 
 def next_batch(offsets: Path) -> int:
-    """The number of the micro-batch that Spark is about to begin."""
+    """The number of the micro-batch that is begun next."""
     begun = [int(p.name) for p in offsets.glob("[0-9]*") if p.name.isdigit()]
     return max(begun, default=-1) + 1
 

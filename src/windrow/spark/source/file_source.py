@@ -1,12 +1,12 @@
 # ruff: noqa: N802 - the names and arguments of methods are Spark's
 """The source of a pipeline: what there is to read, written down before anybody reads it.
 
-Spark asks how far the streams have come, writes the answer down, and begins a micro-batch. All of
-that happens here, at the driver: files are admitted into the file log of their stream
-(``windrow.spark.source.file_log``), in the order in which they are found, each with its greatest
-credible timestamp; an offset is the number of entries of each log. What depends on the clock on the
-wall, which rows are ahead and whether a stream is idle, is decided once, and is in the log before
-it takes effect.
+Whoever begins micro-batches (``windrow.spark.run.batch_driver``) asks how far the streams have
+come, writes the answer down, and begins one. Files are admitted here, at the driver, into the file
+log of their stream (``windrow.spark.source.file_log``), in the order in which they are found, each
+with its greatest credible timestamp; an offset is the number of entries of each log. What depends
+on the clock on the wall, which rows are ahead and whether a stream is idle, is decided once, and is
+in the log before it takes effect.
 
 No row comes through this source. Tasks read what the logs say (``windrow.spark.source.read_task``),
 so that a micro-batch can be planned when it is known how large it is.
@@ -24,7 +24,7 @@ import base64
 import os
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,12 +95,13 @@ class SourceSpec:
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """See the module. ``offsets`` is where Spark has one file for each micro-batch it has begun.
+    """See the module. ``offsets`` has one file for each micro-batch that was begun.
 
-    Spark asks ten times a second. If there is nothing new, the answer waits for up to ``watched``
-    seconds, and what comes meanwhile is in it: so a file need not wait until Spark asks again.
-    A listing of many files takes long, so while what is watched stays as it is there are few of
-    them: for what is not seen there, such as a file in another directory that grows.
+    If there is nothing new, an answer can wait for some seconds, and what comes meanwhile is in it:
+    so a file need not wait until somebody asks again. Spark, which asks ten times a second, is kept
+    waiting for up to ``watched`` seconds. A listing of many files takes long, so while what is
+    watched stays as it is there are few of them: for what is not seen there, such as a file in
+    another directory that grows.
     """
 
     def __init__(self, specs: Sequence[SourceSpec], offsets: str, watched: float = 0.0) -> None:
@@ -111,27 +112,40 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._seen: tuple[list[int], Offset] | None = None
         self._begins = True
         self._until = 0.0
+        self.looked = 0.0
+        """When it has last looked for what there is, on the monotonic clock."""
 
     def initialOffset(self) -> Offset:
         return {stream.spec.name: 0 for stream in self._streams}
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        until = time.monotonic() + self._watched
-        batch = next_batch(self._offsets)
+        return self.find(next_batch(self._offsets), start, self._watched)
+
+    def find(
+        self,
+        batch: int,
+        start: Offset,
+        seconds: float = 0.0,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> Offset:
+        """How far the streams have come for a micro-batch. If that is where they were, it waits for
+        something new for some seconds, unless ``sleep`` says something true."""
+        until = time.monotonic() + seconds
         self._pace.next_trigger()
         while True:
-            paths = [p for s in self._streams for p in s.watched_paths] if self._watched else []
+            paths = [p for s in self._streams for p in s.watched_paths] if seconds else []
             marks = [time_of_change(path) for path in paths]
             found = start if self._unchanged(marks, start) else self._look(marks, batch, start)
-            if found != start or not self._await_change(paths, marks, until):
+            if found != start or not self._await_change(paths, marks, until, sleep):
                 return found
 
     def _look(self, marks: list[int], batch: int, start: Offset) -> Offset:
         """What there is for a micro-batch; if nothing, it is known for some time."""
-        began, wall = time.monotonic(), time.time_ns()
+        self.looked = began = time.monotonic()
+        wall = time.time_ns()
         found = self._entries_for(batch, start)
         old = all(wall - mark > SETTLED for mark in marks)
-        if self._watched and old and found == start:
+        if marks and old and found == start:
             now = time.monotonic()
             self._seen, self._until = (marks, start), now + min((now - began) / LISTING, LONGEST)
         else:
@@ -139,13 +153,17 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def _unchanged(self, marks: list[int], start: Offset) -> bool:
-        """Whether there was nothing new a short time ago, and nothing has happened since."""
+        """Whether there was nothing new a short time ago, and nothing has happened since; who does
+        not watch anything looks each time."""
         return self._seen == (marks, start) and time.monotonic() < self._until
 
-    def _await_change(self, paths: list[str], marks: list[int], until: float) -> bool:
+    def _await_change(
+        self, paths: list[str], marks: list[int], until: float, sleep: Callable[[float], object]
+    ) -> bool:
         """Whether something has changed before it is too late."""
         while time.monotonic() + GLANCE < until:
-            time.sleep(GLANCE)
+            if sleep(GLANCE):
+                return False
             if [time_of_change(path) for path in paths] != marks:
                 return True
         return False

@@ -81,13 +81,13 @@ class StreamFiles:
         log = self._open()
         if log.count < start:
             raise StateError(
-                "the file log does not match Spark's offsets",
+                "the file log does not match the offsets",
                 where=self.spec.log,
                 expected=f"at least {start} entries",
                 found=f"{log.count}",
                 remedy="restore all of the checkpoint, or start over with a new one",
             )
-        if start != self._start:  # Spark asks when the micro-batch before is over
+        if start != self._start:  # nobody asks before that micro-batch is over
             self._start = start
             self._admission(log).forget_before(start)
         if admitting:

@@ -5,7 +5,7 @@ greatest timestamp. So the driver parses and judges it then, once. The rows in t
 beside the file log, where every worker sees them, and tasks map them; the others are in the
 quarantine by then. Memory is that of a chunk, whatever the size of the file.
 
-A file of the spool is synced before an entry of the log names it, and removed when Spark has noted
+A file of the spool is synced before an entry of the log names it, and removed when it is noted
 that its micro-batch is over. Until then a repetition reads the same rows, whatever became of the
 text. An older micro-batch is repeated only after ``windrow checkpoint repair``; then tasks find no
 file, read the text again, and judge it as the log says: they come to the same rows.

@@ -13,12 +13,12 @@ file. Layout: the segments, each at a multiple of 64 bytes; the contents (JSON);
 CRC-32; a magic word.
 
 A task writes its file under a name of its own and syncs it; the driver, which knows whose attempt
-counted, names it in the commit of the micro-batch, before Spark notes that the batch is done. A
+counted, names it in the commit of the micro-batch, before it is noted that the batch is over. A
 task of the next one loads what that commit names. So attempts that failed, ran twice or came late
 leave files that nobody names. The name is also the token by which a host that is still in memory
 is known to be the committed one (``windrow.spark.stage.worker_cache``).
 
-A file whose segments have all been dropped stays until Spark can no longer go back to a
+A file whose segments have all been dropped stays until no run can go back any more to a
 micro-batch that needs it; then the task that follows removes it.
 
 A file of this machine is mapped. Of one in an object store there is a local copy, if this machine
@@ -59,7 +59,7 @@ TAIL = struct.Struct("<QI8s")
 ALIGNMENT = 64
 SUFFIX = ".state"
 RETAINED = 16
-"""Micro-batches that Spark can go back; what an older one needs is removed."""
+"""Micro-batches that a run can go back; what an older one needs is removed."""
 T = TypeVar("T")
 REMEDY = "`windrow checkpoint check` says what else is damaged, and whether it can be repaired"
 
@@ -246,7 +246,7 @@ class BucketFiles:
         sync_names(self.directory)
 
     def _forget(self, now: Contents, batch: int) -> None:
-        """Remove files that no micro-batch needs to which Spark can go back."""
+        """Remove files that no micro-batch needs to which a run can go back."""
         for name, since in list(now.over.items()):
             if since < batch - RETAINED - 1:
                 with suppress(FileNotFoundError):
