@@ -6,7 +6,8 @@ micro-batches are in the middle of something. What is promised of each kill:
 driver, all     the same command goes on
 jvm             the run ends with an error that says that it died, or did not start; the same
                 command goes on
-worker, source, daemon   the run goes on by itself
+worker, source, daemon   the run goes on by itself; only a run that somebody listens to has a process
+                for its source, and is a streaming query of Spark's
 point           a driver that dies at a named point of a micro-batch (``tests.faults.points``): the
                 same command goes on
 """
@@ -45,6 +46,7 @@ REPORTED = tuple(
     f"the Java virtual machine that Spark runs in {verb}"
     for verb in ("has died", "could not be started")
 )
+LISTENED = ("--conf", "spark.sql.streaming.metricsEnabled=true")
 FAILED = 2
 """The exit code of what went wrong for a reason that is named."""
 
@@ -98,9 +100,11 @@ class Trial:
     def _kill(self, number: int, kind: str) -> Kill:
         if kind == "point":
             return self._die_at_a_point(number)
+        if kind == "source":
+            self._stop()
         fresh = self._process is None or self._process.poll() is not None
         if fresh:
-            self._start()
+            self._start(*(LISTENED if kind == "source" else ()))
         if fresh and self._rng.random() < AT_START:
             wait, when = self._rng.uniform(0.5, 15.0), "while it started"
         else:
