@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from windrow.core.errors import DataError, WindrowError
+from windrow.core.errors import DataError, StateError, WindrowError
 from windrow.core.time import Clock
 from windrow.plan.jobs import Job
 from windrow.result_files.commits import Commit
@@ -124,6 +124,16 @@ def test_a_query_that_publishes_in_between_is_started_again_for_ever(tmp_path, m
 def test_any_other_failure_is_reported_at_once(tmp_path, monkeypatch):
     query = FakePipeline(tmp_path, BROKEN, None)
     with pytest.raises(DataError, match="BIGINT overflow"):
+        watched(query, monkeypatch)
+    assert query.starts == 1
+
+
+@pytest.mark.parametrize("failure", [ConnectionRefusedError(111, "Connection refused"), DIED])
+def test_if_the_virtual_machine_died_that_is_what_is_said(tmp_path, monkeypatch, failure):
+    died = StateError("the virtual machine has died")
+    monkeypatch.setattr(spark_pipeline, "death_of_machine", lambda _: died)
+    query = FakePipeline(tmp_path, failure, None)
+    with pytest.raises(StateError, match="virtual machine has died"):
         watched(query, monkeypatch)
     assert query.starts == 1
 

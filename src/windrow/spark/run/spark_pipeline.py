@@ -150,9 +150,6 @@ class Pipeline:
             try:
                 driver.catch_up()
             except Exception as failure:
-                died = death_of_machine(failure)
-                if died is not None:
-                    raise died from failure
                 self._restart_after(failure)
             else:
                 self.restarts.note_progress()
@@ -240,7 +237,7 @@ class Pipeline:
 
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
-        error = self.restarts.error(failure, self._damage)
+        error = death_of_machine(failure) or self.restarts.error(failure, self._damage)
         self.recorder.fail(error)
         return error
 
@@ -249,8 +246,8 @@ class Pipeline:
         return damage_error(self.home.directory, survey(self.home.directory).problems)
 
     def _restart_after(self, failure: BaseException) -> None:
-        """Let it be started again, if it may."""
-        if not self.restarts.may_restart(failure):
+        """Let it be started again, if it may and there is a virtual machine to do so."""
+        if death_of_machine(failure) is not None or not self.restarts.may_restart(failure):
             raise self.error(failure) from failure
         words = self.restarts.note(failure)
         self.recorder.note_restart(words)
