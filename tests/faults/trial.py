@@ -6,7 +6,7 @@ micro-batches are in the middle of something. What is promised of each kill:
 driver, all     the same command goes on
 jvm             the run ends with an error that says that it died, or did not start; the same
                 command goes on
-worker, source, daemon   the run goes on by itself; only a run that somebody listens to has a process
+worker, source, daemon   the run goes on by itself; only one that somebody listens to has a process
                 for its source, and is a streaming query of Spark's
 point           a driver that dies at a named point of a micro-batch (``tests.faults.points``): the
                 same command goes on

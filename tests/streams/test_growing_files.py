@@ -14,7 +14,9 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock, wall_clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import FileSource
-from windrow.streams.growing_files import LEFT_ALONE, SETTLING, Arrivals
+from windrow.streams import growing_files
+from windrow.streams.growing_files import ASKED, AT_REST, LEFT_ALONE, SETTLING, Arrivals
+from windrow.tables.find_files import list_files
 from windrow.tables.readers import check_whole, read_file
 
 SCHEMA = Schema((Field("ts", Type.BIGINT), Field("k", Type.BIGINT)))
@@ -195,3 +197,80 @@ def test_a_file_that_vanishes_before_it_is_read_is_said_to_be_gone(tmp_path):
     (tmp_path / "a.csv").unlink()
     refused = reader.arrivals.note_failure(found[0], "no such file")
     assert refused is not None
+
+
+FILES = 12
+TURNS = 1 + FILES // 4
+"""Looks until each file at rest was asked for its size, with four of them to a look."""
+
+
+@pytest.fixture
+def at_rest(tmp_path, monkeypatch) -> tuple[Reader, list[int]]:
+    """A reader of files of which all are at rest, and of how many each look learns the size."""
+    asked: list[int] = []
+
+    def counted(*arguments):
+        found = list_files(*arguments)
+        asked.append(len(found))
+        return found
+
+    monkeypatch.setattr(ASKED, "value", 4)
+    monkeypatch.setattr(growing_files, "list_files", counted)
+    reader = Reader(tmp_path, "csv")
+    for number in range(FILES):
+        (tmp_path / f"{number:02d}.csv").write_text(f"ts,k\n{number},1\n")
+    assert len(reader.look()) == FILES
+    reader.later = AT_REST // 1000
+    assert reader.look() == []
+    assert asked == [FILES, FILES]
+    asked.clear()
+    return reader, asked
+
+
+def test_of_files_at_rest_each_look_asks_some_and_every_one_has_its_turn(at_rest, tmp_path):
+    reader, asked = at_rest
+    assert [row for _ in range(TURNS) for row in reader.look()] == []
+    assert asked == [FILES // TURNS] * TURNS
+    for number in range(FILES):
+        with (tmp_path / f"{number:02d}.csv").open("a") as more:
+            more.write(f"{number},2\n")
+    rows = [row for _ in range(TURNS) for row in reader.look()]
+    assert sorted(rows) == [(number, 2) for number in range(FILES)]
+
+
+def test_a_file_at_rest_that_goes_on_is_asked_again_at_each_look(at_rest, tmp_path):
+    reader, _ = at_rest
+    reader.later = 0  # what is written now is new
+    for number in range(3):
+        with (tmp_path / "07.csv").open("a") as more:
+            more.write(f"{number},3\n")
+        wait = 1 if number else TURNS
+        assert [row for _ in range(wait) for row in reader.look()] == [(number, 3)]
+
+
+def test_a_new_file_beside_those_at_rest_is_read_at_once(at_rest, tmp_path):
+    reader, asked = at_rest
+    (tmp_path / "new.csv").write_text("ts,k\n99,1\n")
+    assert reader.look() == [(99, 1)]
+    assert asked == [FILES // TURNS + 1]
+
+
+def test_a_file_whose_last_row_waits_does_not_rest(at_rest, tmp_path):
+    reader, _ = at_rest
+    with (tmp_path / "new.csv").open("w") as new:
+        new.write("ts,k\n98,1\n99")
+        new.flush()
+        assert [row for row in reader.look() if isinstance(row, tuple)] == [(98, 1)]
+        for _ in range(4):
+            assert reader.look() == []
+        new.write(",1\n")
+    assert reader.look() == [(99, 1)]
+
+
+@pytest.mark.parametrize("case", REWRITTEN)
+def test_a_file_at_rest_that_is_rewritten_is_refused_in_its_turn(case, at_rest, tmp_path):
+    reader, _ = at_rest
+    (tmp_path / "03.csv").write_bytes(REWRITTEN[case].replace(b"1,1", b"1,12"))
+    found = [words for _ in range(TURNS) for words in reader.look()]
+    (words,) = found
+    assert "expected a file that grows at its end only" in str(words)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -33,6 +33,7 @@ class Found:
     path: Path
     size: int
     changed: int
+    name: Name = ()
 
 
 def find_files(source: FileSource) -> list[Path]:
@@ -44,19 +45,20 @@ def find_files(source: FileSource) -> list[Path]:
     return [found.path for found in list_files(source)]
 
 
-def list_files(source: FileSource) -> list[Found]:
-    """As ``find_files``, with what the file system knows of each."""
+def list_files(source: FileSource, skip: Callable[[Name], bool] = lambda _: False) -> list[Found]:
+    """As ``find_files``, with what the file system knows of each; nothing is asked of those that
+    ``skip`` is true of, and they are left out."""
     root = local_path(source.path, "the path of files")
     with _Access(root):
         if root.is_file():
             stat = root.stat()
             return [Found(root, stat.st_size, stat.st_ctime_ns)]
         if root.is_dir():
-            return _in_order(root, _below(root, ()))
+            return _in_order(_below(root, ()), skip)
         if any(c in source.path for c in WILD):
             base, pattern = _split_pattern(root)
             if base.is_dir():
-                return _in_order(base, _matches(base, (), pattern))
+                return _in_order(_matches(base, (), pattern), skip)
             root = base
         there = root.exists()
     raise InputError(
@@ -74,19 +76,25 @@ def base_of(source: FileSource) -> Path:
     return _split_pattern(root)[0] if wild else root
 
 
-def _in_order(base: Path, entries: Iterator[tuple[Name, os.DirEntry[str]]]) -> list[Found]:
-    files = {}
+def _in_order(
+    entries: Iterator[tuple[Name, os.DirEntry[str]]], skip: Callable[[Name], bool]
+) -> list[Found]:
+    files = []
     for name, entry in entries:
-        path = base.joinpath(*name)
-        with _Access(path.parent):
-            try:
-                if not entry.is_file():
-                    continue
-                stat = entry.stat()
-            except FileNotFoundError:
+        if skip(name):
+            continue
+        try:
+            if not entry.is_file():
                 continue
-        files[name] = Found(path, stat.st_size, stat.st_ctime_ns)
-    return [files[name] for name in sorted(files)]
+            stat = entry.stat()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            with _Access(Path(entry.path).parent):
+                raise
+        files.append((name, stat.st_size, stat.st_ctime_ns, entry.path))
+    files.sort()
+    return [Found(Path(path), size, changed, name) for name, size, changed, path in files]
 
 
 def _below(directory: Path, name: Name) -> Iterator[tuple[Name, os.DirEntry[str]]]:
