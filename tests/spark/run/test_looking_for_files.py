@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.run.batch_driver import start_query
+from windrow.spark.run.pipeline_plan import PipelinePlan
 from windrow.spark.run.spark_job import Feed
-from windrow.spark.run.spark_pipeline import Pipeline
 
 PAUSE = "spark.sql.streaming.pollingDelay"
 
 
-class AskingPipeline(Pipeline):
-    """One whose query of Spark's, when it starts, says what pause it has."""
+class AnyWriter:
+    """A writer of a streaming query that takes whatever it is told, and starts nothing."""
 
-    def __init__(self, session, feed: Feed) -> None:
-        self._session, self.feed, self.jobs = session, feed, {}
-        self.home, self._exchange = SimpleNamespace(), None  # type: ignore[assignment]
-
-    def pause(self) -> str:
-        return str(self._streaming_query(self.plan).query)  # type: ignore[attr-defined]
-
-    def _writer(self, plan) -> SimpleNamespace:  # type: ignore[override]
-        return SimpleNamespace(start=lambda: self._session.conf.get(PAUSE))
+    def __getattr__(self, _: str):
+        return lambda *_, **__: self
 
 
 @pytest.mark.spark
-def test_a_watched_directory_is_not_left_alone_between_two_looks(spark):
-    usual = spark.conf.get(PAUSE)
-    assert AskingPipeline(spark, Feed()).pause() == "1ms"
-    for feed in (Feed(once=True), Feed(live=True)):
-        assert AskingPipeline(spark, feed).pause() == usual
+def test_a_watched_directory_is_not_left_alone_between_two_looks(spark, tmp_path):
+    usual, found = spark.conf.get(PAUSE), []
+
+    class Plan(PipelinePlan):
+        def frame(self):
+            found.append(spark.conf.get(PAUSE))
+            return self
+
+        @property
+        def writeStream(self):  # noqa: N802 - Spark's name
+            return AnyWriter()
+
+    home = PipelineHome(tmp_path, "run", ())
+    for feed in (Feed(), Feed(once=True), Feed(live=True)):
+        start_query(spark, Plan(spark, home, {}, feed, None), "a name", lambda *_: None)
+    assert found == ["1ms", usual, usual]
     assert spark.conf.get(PAUSE) == usual != "1ms"

@@ -8,13 +8,25 @@ listens to streaming queries. Both leave the same notes, so either goes on where
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from windrow.spark.active_session import active, with_settings
+from windrow.spark.checkpoint.pipeline_directory import PipelineHome
+from windrow.spark.run.batch_thread import WATCHING
+from windrow.spark.run.pipeline_plan import PipelinePlan
+from windrow.spark.source.file_source import WindrowSource
 
 LISTENED = ("spark.sql.streaming.streamingQueryListeners", "spark.sql.streaming.metricsEnabled")
 """Settings by which somebody hears of streaming queries."""
+NOTHING_TO_RUN = {"spark.sql.codegen.wholeStage": "false"}
+"""Of a query whose tasks are all ours: Spark would write code for every micro-batch that runs over
+no rows."""
+NO_PAUSE = {"spark.sql.streaming.pollingDelay": "1ms"}
+"""Of a query whose source waits for something new: what came in a pause of Spark's would wait."""
 STARTING = ("Initializing", "Getting offsets")
 """What Spark says of a query whose sources do not run yet, or have nothing new."""
 
@@ -87,3 +99,26 @@ class StreamingQueryDriver:
 def is_listened(session: SparkSession) -> bool:
     """Whether somebody hears of the streaming queries of a session."""
     return any(session.conf.get(name, None) not in (None, "", "false") for name in LISTENED)
+
+
+def start_query(
+    session: SparkSession, plan: PipelinePlan, title: str, take: Callable[[DataFrame, int], None]
+) -> StreamingQueryDriver:
+    """A streaming query of a name that has all its micro-batches taken."""
+    settings = ({} if plan.is_framed else NOTHING_TO_RUN) | (NO_PAUSE if plan.watches else {})
+    with active(session), with_settings(session, settings):
+        session.dataSource.register(WindrowSource)
+        writer = plan.frame().writeStream.foreachBatch(take).outputMode("append")
+        writer = writer.queryName(title)  # in a session of its own
+        writer = writer.option("checkpointLocation", _location(plan.home))
+        if plan.feed.once:
+            writer = writer.trigger(availableNow=True)
+        elif not plan.feed.live:
+            writer = writer.trigger(processingTime=f"{WATCHING} seconds")
+        return StreamingQueryDriver(writer.start())
+
+
+def _location(home: PipelineHome) -> str:
+    """Where Spark has its notes; a copy is on this machine, whatever Hadoop takes paths for."""
+    copy = home.place_for_tasks != home.directory
+    return f"file://{home.spark}" if copy else str(home.spark)

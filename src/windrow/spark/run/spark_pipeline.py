@@ -18,10 +18,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from windrow.core.errors import StateError, WindrowError
-from windrow.spark.active_session import active, with_settings
 from windrow.spark.checkpoint.batch_logs import BatchNotes
 from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
@@ -29,8 +27,8 @@ from windrow.spark.checkpoint.pipeline_directory import Joined, PipelineHome
 from windrow.spark.checkpoint.saved_windows import newest_version
 from windrow.spark.checkpoint.state import sweep
 from windrow.spark.checkpoint.survey import damage_error, quick_survey, survey
-from windrow.spark.run.batch_driver import BatchDriver, StreamingQueryDriver, is_listened
-from windrow.spark.run.batch_thread import WATCHING, BatchThread
+from windrow.spark.run.batch_driver import BatchDriver, is_listened, start_query
+from windrow.spark.run.batch_thread import BatchThread
 from windrow.spark.run.failures import death_in, own_error
 from windrow.spark.run.job_paces import JobPaces
 from windrow.spark.run.kept_notes import KeptNotes
@@ -42,17 +40,11 @@ from windrow.spark.run.restarts import Restarts
 from windrow.spark.run.session import on_one_machine
 from windrow.spark.run.spark_job import Feed, SparkJob
 from windrow.spark.run.status_writer import RunRecorder
-from windrow.spark.source.file_source import LogReader, WindrowSource
+from windrow.spark.source.file_source import LogReader
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
 from windrow.spark.stage.state_files import StateCommits, Version
-
-NOTHING_TO_RUN = {"spark.sql.codegen.wholeStage": "false"}
-"""Of a query whose tasks are all ours: Spark would write code for every micro-batch that runs over
-no rows."""
-NO_PAUSE = {"spark.sql.streaming.pollingDelay": "1ms"}
-"""Of a query whose source waits for something new: what came in a pause of Spark's would wait."""
 
 
 class Pipeline:
@@ -288,44 +280,20 @@ class Pipeline:
         with self._working:
             self._hooks.setdefault(number, []).append(tell)
 
-    # What Spark is given
-
     def _start(self) -> BatchDriver:
         session, plan = self._session, self.plan
         self._grown = None
+        title, batches = f"windrow: {self._title}", plan.micro_batches()
         if plan.is_framed or is_listened(session):
-            return self._streaming_query(plan)
+            return start_query(session, plan, title, partial(self._take, batches))
         reader = LogReader([task.spec for task in plan.tasks], str(self.home.offsets))
-        take = partial(self._take, plan.micro_batches(), None)
-        notes, title = BatchNotes(self.home.spark), f"windrow: {self._title}"
+        notes, take = BatchNotes(self.home.spark), partial(self._take, batches, None)
         return BatchThread(session.sparkContext, title, reader, notes, take, once=self.feed.once)
-
-    def _streaming_query(self, plan: PipelinePlan) -> BatchDriver:
-        session = self._session
-        settings = ({} if plan.is_framed else NOTHING_TO_RUN) | (NO_PAUSE if plan.watches else {})
-        with active(session), with_settings(session, settings):
-            session.dataSource.register(WindrowSource)
-            return StreamingQueryDriver(self._writer(plan).start())
 
     @property
     def plan(self) -> PipelinePlan:
-        """What Spark is given."""
+        """What is run."""
         return PipelinePlan(self._session, self.home, self.jobs, self.feed, self._exchange)
-
-    def _writer(self, plan: PipelinePlan) -> DataStreamWriter:
-        take = partial(self._take, plan.micro_batches())
-        writer = plan.frame().writeStream.foreachBatch(take)
-        writer = writer.queryName(f"windrow: {self._title}")  # in a session of its own
-        writer = writer.option("checkpointLocation", self._location).outputMode("append")
-        if self.feed.once:
-            return writer.trigger(availableNow=True)
-        return writer if self.feed.live else writer.trigger(processingTime=f"{WATCHING} seconds")
-
-    @property
-    def _location(self) -> str:
-        """Where Spark has its notes; a copy is on this machine, whatever Hadoop takes paths for."""
-        copy = self.home.place_for_tasks != self.home.directory
-        return f"file://{self.home.spark}" if copy else str(self.home.spark)
 
     # A micro-batch
 
