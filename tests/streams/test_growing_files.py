@@ -14,9 +14,8 @@ from windrow.core.schema import Field, Schema, Type
 from windrow.core.time import Clock, wall_clock
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import FileSource
-from windrow.streams import growing_files
-from windrow.streams.growing_files import ASKED, AT_REST, LEFT_ALONE, SETTLING, Arrivals
-from windrow.tables.find_files import list_files
+from windrow.streams.finished_files import ASKED, AT_REST, FinishedFiles
+from windrow.streams.growing_files import LEFT_ALONE, SETTLING, Arrivals
 from windrow.tables.readers import check_whole, read_file
 
 SCHEMA = Schema((Field("ts", Type.BIGINT), Field("k", Type.BIGINT)))
@@ -205,32 +204,31 @@ TURNS = 1 + FILES // 4
 
 
 @pytest.fixture
-def at_rest(tmp_path, monkeypatch) -> tuple[Reader, list[int]]:
-    """A reader of files of which all are at rest, and of how many each look learns the size."""
-    asked: list[int] = []
+def at_rest(tmp_path, monkeypatch) -> tuple[Reader, list[str]]:
+    """A reader of files of which all are at rest, and those that looks ask for their sizes."""
+    asked, is_same = list[str](), FinishedFiles.is_same
 
-    def counted(*arguments):
-        found = list_files(*arguments)
-        asked.append(len(found))
-        return found
+    def counted(self, name, *size):
+        asked.append(name[-1])
+        return is_same(self, name, *size)
 
     monkeypatch.setattr(ASKED, "value", 4)
-    monkeypatch.setattr(growing_files, "list_files", counted)
     reader = Reader(tmp_path, "csv")
     for number in range(FILES):
         (tmp_path / f"{number:02d}.csv").write_text(f"ts,k\n{number},1\n")
     assert len(reader.look()) == FILES
     reader.later = AT_REST // 1000
-    assert reader.look() == []
-    assert asked == [FILES, FILES]
-    asked.clear()
+    assert reader.look() == reader.look() == []
+    monkeypatch.setattr(FinishedFiles, "is_same", counted)
     return reader, asked
 
 
 def test_of_files_at_rest_each_look_asks_some_and_every_one_has_its_turn(at_rest, tmp_path):
     reader, asked = at_rest
-    assert [row for _ in range(TURNS) for row in reader.look()] == []
-    assert asked == [FILES // TURNS] * TURNS
+    for look in range(TURNS):
+        assert reader.look() == []
+        assert len(asked) == (look + 1) * FILES // TURNS
+    assert sorted(asked) == sorted(path.name for path in tmp_path.iterdir())
     for number in range(FILES):
         with (tmp_path / f"{number:02d}.csv").open("a") as more:
             more.write(f"{number},2\n")
@@ -252,7 +250,7 @@ def test_a_new_file_beside_those_at_rest_is_read_at_once(at_rest, tmp_path):
     reader, asked = at_rest
     (tmp_path / "new.csv").write_text("ts,k\n99,1\n")
     assert reader.look() == [(99, 1)]
-    assert asked == [FILES // TURNS + 1]
+    assert len(asked) == FILES // TURNS + 1
 
 
 def test_a_file_whose_last_row_waits_does_not_rest(at_rest, tmp_path):

@@ -7,11 +7,6 @@ goes on. A file of which nothing could be read is tried again when it changes.
 
 A last row without its newline may be half a row. It waits for the newline, and counts without one
 when nobody has written to the file for an hour.
-
-To ask for the size of a file takes ten times as long as to read its name in a directory, and in a
-directory that gets a file every second there are soon tens of thousands. So files of which all is
-read and that nobody has changed for some time are *at rest*: of these a look asks for the sizes of
-a few hundred, in turns.
 """
 
 from __future__ import annotations
@@ -24,12 +19,12 @@ from pathlib import Path
 
 from windrow.core.errors import InputError
 from windrow.core.file_formats import is_compressed
-from windrow.core.thresholds import Threshold
 from windrow.core.time import Wall
 from windrow.plan.catalog import StreamDeclaration
 from windrow.plan.nodes import FileSource
+from windrow.streams.finished_files import FinishedFiles
 from windrow.tables.file_part import Part
-from windrow.tables.find_files import Found, Name, base_of, list_files
+from windrow.tables.find_files import Found, base_of, list_files
 from windrow.tables.readers import format_of
 
 SECOND = 1_000_000_000
@@ -37,10 +32,6 @@ LEFT_ALONE = 3600 * SECOND
 """A file that was not written to for so long is not about to get another newline."""
 SETTLING = 60 * SECOND
 """A file that was written to within this time may be unfinished: what is wrong is not said yet."""
-AT_REST = 600 * SECOND
-"""For so long nobody has changed a file that is at rest."""
-ASKED = Threshold(256, least=1)
-"""Files at rest that a look asks for their sizes, about."""
 SAMPLE = 4096
 SHOWN = 200
 
@@ -102,32 +93,21 @@ class Arrivals:
         self.patient = patient
         self._known: dict[Path, _Known] = {}
         self._last: Path | None = None
-        self._resting: dict[Name, int] = {}  # with a number, which says when it has its turn
-        self._looks = 0
+        self._finished = FinishedFiles()
 
     def look(self) -> list[Arrival]:
         """What there is to read or to refuse by now, in the order of the files."""
-        self._looks += 1
-        turns = 1 + len(self._resting) // ASKED.value
-        now = self._looks % turns
-
-        def skip(name: Name) -> bool:
-            return (number := self._resting.get(name)) is not None and number % turns != now
-
-        return [a for file in list_files(self._source, skip) for a in self._arrivals_of(file)]
+        self._finished.begin_look(self._wall() * 1000)
+        found = list_files(self._source, self._finished)
+        return [arrival for file in found for arrival in self._arrivals_of(file)]
 
     def _arrivals_of(self, file: Found) -> list[Arrival]:
         known = self._known.get(file.path)
         found = list(self._next(file, known))
-        if known is not None and not found and self._is_at_rest(file, known):
-            self._resting.setdefault(file.name, len(self._resting))
-        else:
-            self._resting.pop(file.name, None)
+        spoiled = known is not None and known.state is _State.SPOILED
+        read = known is not None and known.state is _State.READ and known.part.start >= file.size
+        self._finished.note(file, finished=not found and (spoiled or read))
         return found
-
-    def _is_at_rest(self, file: Found, known: _Known) -> bool:
-        done = known.state is _State.READ and known.part.start >= file.size
-        return (done or known.state is _State.SPOILED) and self._age(file.changed) >= AT_REST
 
     @property
     def watched_paths(self) -> tuple[Path, ...]:

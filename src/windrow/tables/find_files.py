@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from windrow.core.errors import InputError
 from windrow.core.paths import local_path
@@ -36,6 +36,16 @@ class Found:
     name: Name = ()
 
 
+class KnownFiles(Protocol):
+    """What somebody knows who lists the same files again and again."""
+
+    def is_at_rest(self, name: Name) -> bool:
+        """Whether nothing need be asked of a file this time."""
+
+    def is_same(self, name: Name, size: int, changed: int) -> bool:
+        """Whether a file is as it was."""
+
+
 def find_files(source: FileSource) -> list[Path]:
     """A file; a directory with all below it; or a pattern: its files by relative path.
 
@@ -45,20 +55,20 @@ def find_files(source: FileSource) -> list[Path]:
     return [found.path for found in list_files(source)]
 
 
-def list_files(source: FileSource, skip: Callable[[Name], bool] = lambda _: False) -> list[Found]:
-    """As ``find_files``, with what the file system knows of each; nothing is asked of those that
-    ``skip`` is true of, and they are left out."""
+def list_files(source: FileSource, known: KnownFiles | None = None) -> list[Found]:
+    """As ``find_files``, with what the file system knows of each; without those that are ``known``
+    to be as they are."""
     root = local_path(source.path, "the path of files")
     with _Access(root):
         if root.is_file():
             stat = root.stat()
             return [Found(root, stat.st_size, stat.st_ctime_ns)]
         if root.is_dir():
-            return _in_order(_below(root, ()), skip)
+            return _in_order(_below(root, ()), known)
         if any(c in source.path for c in WILD):
             base, pattern = _split_pattern(root)
             if base.is_dir():
-                return _in_order(_matches(base, (), pattern), skip)
+                return _in_order(_matches(base, (), pattern), known)
             root = base
         there = root.exists()
     raise InputError(
@@ -77,11 +87,11 @@ def base_of(source: FileSource) -> Path:
 
 
 def _in_order(
-    entries: Iterator[tuple[Name, os.DirEntry[str]]], skip: Callable[[Name], bool]
+    entries: Iterator[tuple[Name, os.DirEntry[str]]], known: KnownFiles | None
 ) -> list[Found]:
     files = []
     for name, entry in entries:
-        if skip(name):
+        if known is not None and known.is_at_rest(name):
             continue
         try:
             if not entry.is_file():
@@ -92,7 +102,9 @@ def _in_order(
         except OSError:
             with _Access(Path(entry.path).parent):
                 raise
-        files.append((name, stat.st_size, stat.st_ctime_ns, entry.path))
+        size, changed = stat.st_size, stat.st_ctime_ns
+        if known is None or not known.is_same(name, size, changed):
+            files.append((name, size, changed, entry.path))
     files.sort()
     return [Found(Path(path), size, changed, name) for name, size, changed, path in files]
 
