@@ -92,6 +92,7 @@ class Arrivals:
         self._source, self._declaration, self._wall = source, declaration, wall
         self.patient = patient
         self._known: dict[Path, _Known] = {}
+        self._unfinished: dict[Path, _Known] = {}  # those that end in the middle of a row
         self._last: Path | None = None
         self._finished = FinishedFiles()
 
@@ -134,15 +135,21 @@ class Arrivals:
             mark = mark_of(arrival.path, part.start)
         size = part.start if arrival.cut else arrival.size
         self._last = arrival.path
-        self._known[arrival.path] = _Known(
-            _State.READ, part, size, arrival.changed, mark, final=arrival.part.final
-        )
+        known = _Known(_State.READ, part, size, arrival.changed, mark, final=arrival.part.final)
+        self._remember(arrival.path, known)
         return mark
+
+    def _remember(self, path: Path, known: _Known) -> None:
+        self._known[path] = known
+        if known.state is _State.READ and known.part.start < known.size:
+            self._unfinished[path] = known
+        else:
+            self._unfinished.pop(path, None)
 
     def gave_up(self, arrival: Arrival) -> None:
         """It has been said why a part is refused; nothing more is read of the file."""
         known = self._known[arrival.path]
-        self._known[arrival.path] = replace(known, state=_State.SPOILED)
+        self._remember(arrival.path, replace(known, state=_State.SPOILED))
 
     def note_failure(self, arrival: Arrival, reason: str, *, some: bool = False) -> Arrival | None:
         """A part could not be read, or only ``some`` of it: what to say, if it is time to say it.
@@ -153,17 +160,16 @@ class Arrivals:
         some = some or arrival.part.start > 0
         told = some or self._ripe(changed) or not path.exists()
         state = _State.SPOILED if some else _State.UNREADABLE
-        self._known[path] = _Known(state, arrival.part, size, changed, told=told)
+        self._remember(path, _Known(state, arrival.part, size, changed, told=told))
         return replace(arrival, refused=reason) if told else None
 
     def unfinished_rows(self) -> list[Arrival]:
         """The last rows that have no newline, each said once."""
         found = []
-        for path, known in self._known.items():
-            waits = known.state is _State.READ and known.part.start < known.size
-            if not waits or known.told or known.final or not self._ripe(known.changed):
+        for path, known in tuple(self._unfinished.items()):
+            if known.told or known.final or not self._ripe(known.changed):
                 continue
-            self._known[path] = replace(known, told=True)
+            self._remember(path, replace(known, told=True))
             reason = (
                 "the file ends in the middle of this row: it has no newline yet, so it may be half "
                 "a row and is not read; end it with a newline if it is whole"
@@ -198,7 +204,7 @@ class Arrivals:
         elif file.size > known.part.start:
             yield self._part(file, known.part)
         else:
-            self._known[file.path] = replace(known, changed=file.changed)
+            self._remember(file.path, replace(known, changed=file.changed))
 
     def _part(self, file: Found, part: Part) -> Arrival:
         final = self._left_alone(file.changed)
