@@ -89,7 +89,7 @@ class Plan:
     than ``seconds``."""
 
     rows: int = 20_000
-    warm: int = 20
+    warm: int = 40
     drops: int = 12
     seconds: float = 60.0
 
@@ -114,7 +114,7 @@ FULL: dict[str, Any] = {
     "panes": (10, 100),
 }
 QUICK: dict[str, Any] = {
-    "plan": Plan(warm=16, drops=6),
+    "plan": Plan(warm=24, drops=8),
     "sample": Sample(ways=("panes",), queries=10, files=10),
     "ours": (1, 100, 1_000),
     "apart": (),

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from windrow.core.errors import StateError
 from windrow.spark.checkpoint.batch_logs import (
     BatchNotes,
     checksums_of,
@@ -72,6 +73,14 @@ def test_no_changed_digit_of_an_offset_goes_unseen(tmp_path):
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
         assert list(read_batch_log(path.parent).damaged) == [7]
+
+
+def test_a_checkpoint_with_rows_of_dataframes_wants_them_again(tmp_path):
+    notes = BatchNotes(tmp_path / "spark")
+    notes.open(BEGINNING)
+    (tmp_path / "spark" / "offsets" / "0").write_text('v1\n{}\n{"a":1}\n{"other":5}')
+    with pytest.raises(StateError, match="has rows of streaming DataFrames"):
+        BatchNotes(tmp_path / "spark").open(BEGINNING)
 
 
 @pytest.mark.parametrize("settings", [{}, {"conf": {"x": "1"}, "crc32": 5}])

@@ -420,6 +420,15 @@ def test_the_death_of_the_virtual_machine_is_the_last_error(tmp_path, monkeypatc
     with pytest.raises(StateError, match="has died"):
         on_spark.work(once=True)
     assert failures == [died]
+
+    def dead() -> None:
+        raise spark_runtime.MachineError("nobody has asked it for anything")
+
+    monkeypatch.setattr(spark_runtime, "check_machine", dead)
+    monkeypatch.setattr(spark_runtime.StartsInTurn, "look", lambda *_: True)
+    with pytest.raises(StateError, match="has died"):
+        on_spark.work(once=True)
+    assert failures == [died, died]
     on_spark.close()
 
 

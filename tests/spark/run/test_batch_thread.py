@@ -128,6 +128,61 @@ def test_a_stop_cancels_what_is_being_done(tmp_path):
     assert BatchNotes(tmp_path).open({"s": 0}) == (0, {"s": 1}, False)
 
 
+def test_a_stop_of_what_is_gone_already_ends(tmp_path):
+    class Stopped(Context):
+        def cancelJobGroup(self, _: str) -> None:  # noqa: N802
+            raise AttributeError("'NoneType' object has no attribute 'sc'")
+
+    running = begun(tmp_path, Reader(), lambda _: None, context=Stopped())
+    running.stop()
+    assert not running.active
+
+
+def test_who_waits_while_it_is_stopped_hears_no_error(tmp_path):
+    context, busy = Context(), threading.Event()
+
+    def work(_: int) -> None:
+        busy.set()
+        assert context.cancelled.wait(PATIENCE)
+        raise RuntimeError("cancelled")
+
+    running = begun(tmp_path, Reader(1), work, context=context)
+    assert busy.wait(PATIENCE)
+    waiting = threading.Thread(target=running.catch_up)
+    waiting.start()
+    running.stop()
+    waiting.join(PATIENCE)
+    assert not waiting.is_alive()
+    assert running.failure is None
+
+
+def test_it_has_started_when_it_repeats_a_micro_batch(tmp_path):
+    notes = BatchNotes(tmp_path)
+    notes.open({"s": 0})
+    notes.begin(0, {"s": 1})
+    seen, looked = [], threading.Event()
+
+    def work(_: int) -> None:
+        assert looked.wait(PATIENCE)
+        seen.append((running.starting, running.is_this_thread))
+
+    running = begun(tmp_path, Reader(1), work, once=True)
+    looked.set()
+    running.wait()
+    assert seen == [(False, True)]
+    assert not running.is_this_thread
+
+
+def test_what_cannot_be_noted_is_a_failure(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(BatchNotes, "begin", full)
+    running = begun(tmp_path, Reader(1), lambda _: None)
+    with pytest.raises(OSError, match="No space left"):
+        running.catch_up()
+
+
 def test_a_stop_does_not_wait_for_a_look(tmp_path, monkeypatch):
     monkeypatch.setattr(batch_thread, "WATCHING", PATIENCE)
     reader = Reader()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import time
+from threading import Event, Semaphore, Thread
 from types import SimpleNamespace
 
 import pytest
 
-from windrow.core.errors import DataError, StateError, WindrowError
+from windrow.core.errors import DataError, InputError, StateError, WindrowError
 from windrow.core.time import Clock
 from windrow.plan.jobs import Job
 from windrow.result_files.commits import Commit
@@ -25,6 +28,7 @@ from windrow.spark.run.spark_job import Feed
 from windrow.spark.run.spark_pipeline import Pipeline
 from windrow.spark.run.spark_run import SparkRun
 from windrow.spark.run.spark_runtime import OnSpark
+from windrow.spark.source.file_log import LogMovedError
 
 LATE = RuntimeError("org.apache.spark.SparkException: Python worker failed to connect back.")
 DIED = RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).")
@@ -136,6 +140,118 @@ def test_if_the_virtual_machine_died_that_is_what_is_said(tmp_path, monkeypatch,
     with pytest.raises(StateError, match="virtual machine has died"):
         watched(query, monkeypatch)
     assert query.starts == 1
+
+
+class Driver:
+    """One that ends when it is told to, in an error or well."""
+
+    def __init__(self) -> None:
+        self.active, self.starting, self.is_this_thread = True, False, False
+        self.failure: BaseException | None = None
+        self.asked, self.ended, self.worked_off = Semaphore(0), Event(), False
+
+    def end(self, failure: BaseException | None) -> None:
+        self.active, self.failure = False, failure
+        self.ended.set()
+
+    def catch_up(self) -> None:
+        self.asked.release()
+        if not self.worked_off:
+            assert self.ended.wait(20)
+        if self.failure is not None:
+            raise self.failure
+
+    def stop(self) -> None:
+        self.end(None)
+
+
+class AskedPipeline(FakePipeline):
+    """One that several threads ask; what it is driven by when it starts again works all off."""
+
+    def __init__(self, tmp_path) -> None:
+        super().__init__(tmp_path)
+        self.drivers: list[Driver] = []
+
+    def _start(self) -> Driver:  # type: ignore[override]
+        time.sleep(0.05)  # others have come by then
+        self.drivers.append(Driver())
+        self.drivers[-1].worked_off = len(self.drivers) > 1
+        return self.drivers[-1]
+
+    def ask(self, threads: int) -> list[Thread]:
+        """Threads that wait, when all of them do."""
+        found = [Thread(target=self.catch_up) for _ in range(threads)]
+        for thread in found:
+            thread.start()
+        while not self.drivers:
+            time.sleep(0.001)
+        for _ in found:
+            assert self.drivers[0].asked.acquire(timeout=20)
+        return found
+
+
+def joined(threads: list[Thread]) -> bool:
+    for thread in threads:
+        thread.join(20)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_those_who_ask_first_together_start_it_once_and_a_death_starts_it_again_once(tmp_path):
+    query = AskedPipeline(tmp_path)
+    waiting = query.ask(3)
+    assert len(query.drivers) == 1
+    query.drivers[0].end(DIED)
+    assert joined(waiting)
+    assert len(query.drivers) == 2
+    assert sum(query.restarts.counts.values()) == len(query.said) == 1
+
+
+def test_who_waits_while_it_is_started_again_waits_for_what_goes_on(tmp_path):
+    query = AskedPipeline(tmp_path)
+    waiting = query.ask(2)
+    query._outgrown = True
+    query.go_on()
+    assert joined(waiting)
+    assert len(query.drivers) == 2
+    assert query.drivers[1].asked.acquire(timeout=20), "and asked it"
+    assert query.said == []
+
+
+def test_who_waits_when_it_is_ended_is_let_go(tmp_path):
+    query = AskedPipeline(tmp_path)
+    waiting = query.ask(2)
+    query.finish()
+    assert joined(waiting)
+    assert len(query.drivers) == 1
+
+
+def test_a_function_that_is_called_in_a_micro_batch_cannot_ask_for_answers(tmp_path):
+    query = AskedPipeline(tmp_path)
+    query.start().is_this_thread = True  # type: ignore[misc]
+    with pytest.raises(InputError, match="a function of foreach_batch"):
+        query.catch_up()
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "words"),
+    [
+        (OSError(28, "No space left on device", "/x/1"), StateError, "/x/1.*No space left on dev"),
+        (OSError(28, "No space left on device"), StateError, "query q.*No space left on device"),
+        (MemoryError(), SparkError, "the driver ran out of memory"),
+        (KeyError("s"), SparkError, "found KeyError: 's'"),
+        (AssertionError(), SparkError, "found AssertionError"),
+    ],
+)
+def test_errors_of_the_driver_itself_say_what_they_are(failure, kind, words):
+    found = translate_failure("q", failure)
+    assert isinstance(found, kind)
+    assert re.search(words, str(found))
+
+
+def test_a_log_that_somebody_else_has_written_to_is_read_again():
+    moved = LogMovedError("another process has written to the file log")
+    assert Restarts("q").may_restart(moved)
+    assert death_in(moved) is not None
 
 
 def test_a_defect_at_the_start_stays_one(tmp_path, monkeypatch):

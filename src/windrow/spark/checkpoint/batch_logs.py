@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windrow.core.errors import StateError
 from windrow.spark.stage.state_files import RETAINED
 
 FORMAT = "v1"
@@ -52,8 +53,16 @@ class BatchNotes:
             self._forget(number, last)
         at = dict(beginning)
         if last >= 0:
-            _, offsets = _lines(self._offsets / str(last))
-            at |= offsets
+            _, *sources = _lines(self._offsets / str(last))
+            if len(sources) != 1:
+                raise StateError(
+                    "the checkpoint has rows of streaming DataFrames",
+                    where=str(self._spark.parent),
+                    expected="the DataFrames that it was begun with",
+                    found="none",
+                    remedy="give them again, with stream(), or use another checkpoint",
+                )
+            at |= sources[0]
         return last, at, last in ended or last < 0
 
     def begin(self, batch: int, offsets: Mapping[str, int]) -> None:

@@ -46,6 +46,10 @@ class BatchDriver(Protocol):
     def failure(self) -> BaseException | None:
         """Why it has ended, if that was an error."""
 
+    @property
+    def is_this_thread(self) -> bool:
+        """Whether what asks is what it runs in a micro-batch."""
+
     def catch_up(self) -> None:
         """Wait until all that was delivered is worked off, or it has ended; its error, if any."""
 
@@ -80,6 +84,10 @@ class StreamingQueryDriver:
     @property
     def failure(self) -> BaseException | None:
         return self.query.exception()
+
+    @property
+    def is_this_thread(self) -> bool:
+        return False
 
     def catch_up(self) -> None:
         self.query.processAllAvailable()

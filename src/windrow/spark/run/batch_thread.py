@@ -69,8 +69,11 @@ class BatchThread:
     def durations(self) -> list[float]:
         return list(self._durations)
 
+    @property
+    def is_this_thread(self) -> bool:
+        return self._thread is threading.current_thread()
+
     def catch_up(self) -> None:
-        assert threading.current_thread() is not self._thread, "it would wait for itself"
         with self._changed:
             self._asked += 1
             mine = self._asked
@@ -86,8 +89,8 @@ class BatchThread:
     def stop(self) -> None:
         self._stopping = True
         self._wake.set()
-        while self._thread.is_alive() and self._thread is not threading.current_thread():
-            with suppress(Py4JError, OSError):  # the virtual machine may be gone
+        while self._thread.is_alive() and not self.is_this_thread:
+            with suppress(Py4JError, OSError, AttributeError):  # it may be gone, or stopped
                 self._context.cancelJobGroup(self._group)
             self._thread.join(BETWEEN_CANCELS)
 
@@ -100,7 +103,8 @@ class BatchThread:
             self._context.setJobGroup(self._group, self._title, interruptOnCancel=True)
             self._work()
         except BaseException as failure:
-            self._failure = failure
+            if not self._stopping:  # else it is what the stop gave
+                self._failure = failure
         finally:
             with self._changed:
                 self.active = self.starting = False
@@ -109,6 +113,7 @@ class BatchThread:
     def _work(self) -> None:
         batch, at, over = self._notes.open(self._reader.initialOffset())
         if not over:
+            self.starting = False
             self._do(batch)
         if self._once:
             self._reader.prepareForTriggerAvailableNow()

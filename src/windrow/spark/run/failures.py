@@ -1,20 +1,25 @@
-"""What went wrong in a streaming query, said by Windrow rather than by three languages at once.
+"""What went wrong in a pipeline, said by Windrow rather than by three languages at once.
 
 Python processes of Spark's that died, or were late to start, are told from errors of a query.
-Spark starts many: a *source* process for each source of each query, which lists files at the
-driver; *daemons*, and *workers* that they fork, for everything that runs in tasks. One that is
-killed shows as a closed connection, often without a message; where in Spark it was noticed says
+Spark starts *daemons*, and *workers* that they fork, for everything that runs in tasks; for a
+streaming query also a *source* process for each source, which lists files at the driver. One that
+is killed shows as a closed connection, often without a message; where in Spark it was noticed says
 what it was. None of it says anything about the query: it goes on from its checkpoint.
 """
 
 from __future__ import annotations
 
 import re
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from windrow.core import errors
-from windrow.core.errors import DataError, WindrowError
+from windrow.core.errors import DataError, StateError, WindrowError
+from windrow.spark.source.file_log import LogMovedError
 
 OURS = re.compile(r"windrow\.[\w.]*?(\w+Error): (.+)")
 OUT_OF_MEMORY = re.compile(
@@ -65,14 +70,18 @@ def translate_failure(query: str, failure: BaseException) -> WindrowError:
     """
     if isinstance(failure, WindrowError):
         return failure
+    if isinstance(failure, OSError) and not isinstance(failure, ConnectionError):
+        return _disk_error(query, failure)
     text = str(failure)
+    if not isinstance(failure, PySparkException | Py4JError):  # of the driver itself
+        text = "".join(traceback.format_exception_only(failure))
     if "no cause message" in text:  # Spark says nothing of a cause that has a class only
         text = whole_text(failure)
     found = OURS.search(text)
     if found is not None and (error := own_error(query, found[1], found[2].strip())):
         return error
     if found := OUT_OF_MEMORY.search(text):
-        return _out_of_memory(query, found)
+        return _out_of_memory(query, found, driver=isinstance(failure, MemoryError))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
     return SparkError(
@@ -105,9 +114,27 @@ def whole_text(failure: BaseException) -> str:
     return "\n".join(parts)
 
 
-def _out_of_memory(query: str, found: re.Match[str]) -> SparkError:
+def _disk_error(query: str, failure: OSError) -> StateError:
+    """What the driver could not read or write: checkpoint, results, or what comes in."""
+    return StateError(
+        "a file cannot be read or written",
+        where=str(failure.filename) if failure.filename else f"query {query}",
+        expected="files that can be read, and directories that can be written with space in them",
+        found=failure.strerror or str(failure),
+        remedy="mend that, and run the same command again: with --checkpoint it resumes after the "
+        "last complete micro-batch",
+    )
+
+
+def is_left_behind(failure: BaseException) -> bool:
+    """Whether somebody else has written to a file log of a run."""
+    return isinstance(failure, LogMovedError) or "LogMovedError" in str(failure)
+
+
+def _out_of_memory(query: str, found: re.Match[str], *, driver: bool) -> SparkError:
     java = found[0].startswith("java.")
-    who = "the Java virtual machine that Spark runs in" if java else "a Python worker"
+    python = "the driver" if driver else "a Python worker"
+    who = "the Java virtual machine that Spark runs in" if java else python
     more = "give it more with PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell', or "
     return SparkError(
         f"{who} ran out of memory",
@@ -130,7 +157,7 @@ class Death:
 def death_in(failure: BaseException) -> Death | None:
     """What died, if that is why a query failed; None if it failed by itself."""
     text = whole_text(failure)
-    if "LogMovedError" in text:
+    if is_left_behind(failure) or "LogMovedError" in text:
         return Death(LEFT_BEHIND)
     if LATE_SIGNS.search(text):
         return Death(LATE, late=True)

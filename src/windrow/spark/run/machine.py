@@ -216,9 +216,16 @@ def start_machine(conf: SparkConf, *, quiet: bool, directory: Path | None = None
 
 def death_of_machine(failure: BaseException) -> MachineError | None:
     """The error to report if ``failure`` came of the death of this process's virtual machine."""
-    unanswered = isinstance(failure, Py4JError | OSError | EOFError)
+    unanswered = isinstance(failure, Py4JError | ConnectionError | EOFError)
     answered = isinstance(failure, Py4JJavaError) and not SHUT_DOWN.search(_text(failure))
     return _machine().death(PATIENCE if unanswered and not answered else 0.0)
+
+
+def check_machine() -> None:
+    """MachineError if this process's virtual machine has died."""
+    died = _machine().death(0.0)
+    if died is not None:
+        raise died
 
 
 def circumstances() -> str:

@@ -12,7 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from windrow.core.errors import WindrowError
-from windrow.spark.run.failures import Death, SparkError, death_in, translate_failure
+from windrow.spark.run.failures import (
+    Death,
+    SparkError,
+    death_in,
+    is_left_behind,
+    translate_failure,
+)
 from windrow.spark.run.machine import circumstances, exit_in_words
 
 MOST_DEATHS = 5
@@ -94,7 +100,7 @@ class Restarts:
 
 def _excusable(failure: BaseException) -> Death | None:
     """What died, unless the query has an error of its own."""
-    if "LogMovedError" in str(failure):
+    if is_left_behind(failure):
         return death_in(failure)
     own = isinstance(failure, WindrowError) or not isinstance(
         translate_failure("", failure), SparkError

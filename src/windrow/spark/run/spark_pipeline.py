@@ -19,7 +19,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.core.errors import StateError, WindrowError
+from windrow.core.errors import InputError, StateError, WindrowError
 from windrow.spark.checkpoint.batch_logs import BatchNotes
 from windrow.spark.checkpoint.late_fill import sweep_fills
 from windrow.spark.checkpoint.lost_results import Noted
@@ -73,8 +73,9 @@ class Pipeline:
         self._commits = StateCommits(home.state)
         self.recorder = RunRecorder(home.directory)
         self._working = threading.RLock()  # who pauses it may look at it
+        self._driving = threading.RLock()  # who changes its driver
         self._driver: BatchDriver | None = None
-        self._prepared = self._cut_off = False
+        self._prepared = self._cut_off = self._finished = False
         self._going = set(jobs)
         self.failures: dict[int, WindrowError] = {}
         self.paces = JobPaces(
@@ -94,17 +95,18 @@ class Pipeline:
 
     def start(self) -> BatchDriver:
         """Start it, or go on; who begins its micro-batches."""
-        if not self._prepared:
-            self._prepare()
-            self._prepared = True
-        while self._driver is None:
-            try:
-                self._driver = self._start()
-            except Exception as failure:
-                if death_in(failure) is None:  # a defect, or the query is refused
-                    raise
-                self._restart_after(failure)
-        return self._driver
+        with self._driving:
+            if not self._prepared:
+                self._prepare()
+                self._prepared = True
+            while self._driver is None:
+                try:
+                    self._driver = self._start()
+                except Exception as failure:
+                    if death_in(failure) is None:  # a defect, or the query is refused
+                        raise
+                    self._restart_after(failure, None)
+            return self._driver
 
     @property
     def has_started(self) -> bool:
@@ -128,24 +130,33 @@ class Pipeline:
 
     def look(self) -> bool:
         """If something died, go on: whether it did so. What else has ended it is an error."""
-        failure = self.failure
+        driver, failure = self._driver, self.failure
         if failure is None:
             return False
-        self._restart_after(failure)
+        self._restart_after(failure, driver)
         self.start()
         return True
 
     def catch_up(self) -> None:
-        """Wait until all that was delivered is worked off; what dies meanwhile starts again."""
+        """Wait until all that was delivered is worked off; what dies meanwhile starts again, and
+        what somebody starts again goes on."""
+        if self._driver is not None and self._driver.is_this_thread:
+            raise InputError(
+                where=f"query {self._title}",
+                expected="a function of foreach_batch that uses the changes that it is given",
+                found="one that asks for an answer, which is there when its micro-batch is over",
+                remedy="ask from another thread, or after the run",
+            )
         while True:
             driver = self.start()
             try:
                 driver.catch_up()
             except Exception as failure:
-                self._restart_after(failure)
+                self._restart_after(failure, driver)
             else:
-                self.restarts.note_progress()
-                return
+                if driver.active or self._finished or self.feed.once:
+                    self.restarts.note_progress()
+                    return
 
     def finish(self) -> BaseException | None:
         """Stop, in the middle of a micro-batch if need be; why it had ended before, if it had.
@@ -154,17 +165,19 @@ class Pipeline:
         only in name: the next run does the micro-batch again.
         """
         ended = self.failure
+        self._finished = True
         self._cut()
         self.recorder.stop()
         self._notes.keep_last()
         return ended
 
     def _cut(self) -> None:
-        if self._driver is not None and self._driver.active:
-            self._cut_off = True
-            self._driver.stop()
-        with self._working:  # what goes on here after Spark has stopped its query
-            self._driver = None
+        with self._driving:
+            if self._driver is not None and self._driver.active:
+                self._cut_off = True
+                self._driver.stop()
+            with self._working:  # what goes on here after Spark has stopped its query
+                self._driver = None
 
     def leave(self, number: int) -> None:
         """Go on without a job; without the last one, stop."""
@@ -221,11 +234,12 @@ class Pipeline:
 
     def go_on(self) -> None:
         """Start again if the source has to know more than it did."""
-        if self._outgrown and self._driver is not None:
-            self._cut()
-            self._cut_off = False
-            self.start()
-        self._outgrown = False
+        with self._driving:
+            if self._outgrown and self._driver is not None:
+                self._cut()
+                self._cut_off = False
+                self.start()
+            self._outgrown = False
 
     def error(self, failure: BaseException) -> WindrowError:
         """What to report of a failure after which it does not go on."""
@@ -237,14 +251,18 @@ class Pipeline:
         """What is wrong with the checkpoint, if that may be why the query failed."""
         return damage_error(self.home.directory, survey(self.home.directory).problems)
 
-    def _restart_after(self, failure: BaseException) -> None:
-        """Let it be started again, if it may and there is a virtual machine to do so."""
-        if death_of_machine(failure) is not None or not self.restarts.may_restart(failure):
-            raise self.error(failure) from failure
-        words = self.restarts.note(failure)
-        self.recorder.note_restart(words)
-        self._tell(words)
-        self._driver = None
+    def _restart_after(self, failure: BaseException, driver: BatchDriver | None) -> None:
+        """Let it be started again, if it may and there is a virtual machine to do so; once, however
+        many hear that a driver has failed."""
+        with self._driving:
+            if self._driver is not driver:
+                return
+            if death_of_machine(failure) is not None or not self.restarts.may_restart(failure):
+                raise self.error(failure) from failure
+            words = self.restarts.note(failure)
+            self.recorder.note_restart(words)
+            self._tell(words)
+            self._driver = None
 
     def _prepare(self) -> None:
         """Refuse a damaged checkpoint, or results that are gone; remove what dead runs left."""

@@ -35,7 +35,7 @@ from windrow.spark.checkpoint.script_record import keep_schedule, write_script
 from windrow.spark.run.changes_frame import changes_of_member
 from windrow.spark.run.frame_input import check_frame
 from windrow.spark.run.inbox_deliveries import deliveries
-from windrow.spark.run.machine import death_of_machine
+from windrow.spark.run.machine import MachineError, check_machine, death_of_machine
 from windrow.spark.run.open_checkpoint import OpenCheckpoint
 from windrow.spark.run.pipeline_joins import PipelineJoins
 from windrow.spark.run.running_groups import RunningGroups
@@ -338,6 +338,8 @@ class OnSpark:
         running = False
         with self._naming_a_death():
             running = self._starts.look(self.pipelines, self.runs)
+            if running:  # while nothing comes, nobody else asks
+                check_machine()
         return SECONDS_BETWEEN_LOOKS if running else None
 
     @contextmanager
@@ -349,7 +351,8 @@ class OnSpark:
         try:
             yield
         except Exception as failure:
-            died = None if isinstance(failure, WindrowError) else death_of_machine(failure)
+            own = isinstance(failure, WindrowError) and not isinstance(failure, MachineError)
+            died = None if own else death_of_machine(failure)
             if died is None:
                 raise
             if not self._stop.is_set():
