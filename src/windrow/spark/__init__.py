@@ -1,4 +1,4 @@
-"""Queries on Spark Structured Streaming; the only room that imports pyspark.
+"""Queries in Spark's tasks; the only room that imports pyspark.
 
 In the order in which data walks through it: ``source/`` (or any streaming DataFrame) -> ``stage/``
 -> ``sink/``; ``run/`` puts them together, ``checkpoint/`` is what they leave on disk. Archives as

@@ -1,9 +1,9 @@
-"""CREATE ARCHIVE on Spark: a streaming query whose results go to disk, a day when it is over.
+"""CREATE ARCHIVE on Spark: a job whose results go to disk, a day when it is over.
 
     stages ──► tasks: rows into files ──► the driver: which files count ──► days that are over
                that wait                   one small file, replaced           into the archive
 
-The driver's own process does the last two, in a ``foreachBatch`` function, by the same ``Store``
+The driver's own process does the last two, when tasks have reported, by the same ``Store``
 as an embedded run: so the archive is the same, and a script may be run here and there in turns.
 
 An archive has whole days only (``windrow.engine.day_store``), so what has come of a day that is not
@@ -17,8 +17,8 @@ and which day was the last to be put in. Whatever is not named was left by an at
 Exactly once
     Rows count once they are named, and then the micro-batch is named too: repeated, it adds
     nothing. A day is put in when all its rows count, and the archive knows its last day: put again,
-    it is passed over. Files are removed after the archive has their rows. Spark goes on to the next
-    micro-batch when all of that is done, and repeats this one otherwise.
+    it is passed over. Files are removed after the archive has their rows. The next
+    micro-batch begins when all of that is done, and this one is repeated otherwise.
 """
 
 from __future__ import annotations

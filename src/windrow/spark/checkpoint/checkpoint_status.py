@@ -62,7 +62,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True)
 class PipelineStatus:
-    """Queries that run as one streaming query. ``batch`` is the last micro-batch that is done."""
+    """Queries that read their streams together. ``batch`` is the last micro-batch that is done."""
 
     name: str
     condition: Condition

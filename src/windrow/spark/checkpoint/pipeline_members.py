@@ -200,9 +200,9 @@ def _write_notes(
     following: int | None,
     logs: Mapping[str, FileLog],
 ) -> None:
-    """Let Spark find that a micro-batch is over and the following one begun, if there is one.
+    """Let the run find that a micro-batch is over and the following one begun, if there is one.
 
-    It looks at the one before the last that was begun, too.
+    A streaming query looks at the one before the last that was begun, too.
     """
     last = done if following is None else following
     if last < 0:
@@ -212,7 +212,7 @@ def _write_notes(
         raise StateError(
             "the checkpoint is damaged",
             where=str(old.offsets),
-            expected="what Spark notes of micro-batches",
+            expected="notes of micro-batches",
             found="nothing that can be read",
             remedy="`windrow checkpoint check` says what else is damaged",
         )

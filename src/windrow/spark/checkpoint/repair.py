@@ -1,7 +1,7 @@
 """Setting a checkpoint back to its last whole micro-batch, by moving files away.
 
 Nothing is deleted: what is in the way goes to ``removed-<n>/`` beside it, under the path that it
-had. Spark then repeats the micro-batches after the whole one; which rows they have, and that their
+had. The next run repeats the micro-batches after the whole one; which rows they have, and that their
 results are not published twice, is as ``windrow.spark.checkpoint.survey`` says.
 
 Order: first the notes of batches that ended, the newest first, then those of batches begun, then
@@ -26,7 +26,7 @@ REMOVED = "removed-"
 
 @dataclass(frozen=True)
 class Repair:
-    """What would be done: the files that go, whether Spark's metadata are written anew, and the
+    """What would be done: the files that go, whether the metadata are written anew, and the
     first and last micro-batch that are repeated, if any are."""
 
     directory: Path

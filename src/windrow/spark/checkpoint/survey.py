@@ -107,7 +107,7 @@ def survey(directory: Path) -> Survey:
 def quick_survey(directory: Path) -> list[Problem]:
     """What would go wrong in silence: a batch is begun anew whose offsets are gone.
 
-    It reads the notes on micro-batches, of which there are a hundred at most, and no state.
+    It reads the notes on micro-batches, of which there are few, and no state.
     """
     spark = directory / "spark"
     offsets, commits = read_batch_log(spark / "offsets"), read_batch_log(spark / "commits")

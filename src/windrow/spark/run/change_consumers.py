@@ -3,8 +3,8 @@
 They are in files, so this is a place up to which they were drained. Listeners are called from a
 thread of their own, since queries run whether or not anybody calls the connection.
 
-The function of ``foreach_batch`` is called with every micro-batch, between its results and Spark's
-word that it is over. A micro-batch whose function fails, or whose driver dies meanwhile, is
+The function of ``foreach_batch`` is called with every micro-batch, between its results and the
+note that it is over. A micro-batch whose function fails, or whose driver dies meanwhile, is
 therefore repeated under the same number. Up to which number a function was called is written down
 beside the query's state (``foreach_batch-<query>-<n>.json``), so what was published while nobody
 called it comes when it is there again, and what is repeated after the call does not come twice.

@@ -61,7 +61,7 @@ STREAMING = {
 }
 NOTES_SETTING = "spark.sql.streaming.checkpointFileManagerClass"
 NOTES_CLASS = "windrow.CheckpointFiles"
-"""Who writes what Spark notes of micro-batches."""
+"""Who writes what a streaming query notes of micro-batches."""
 LOCAL = {
     # A rename is atomic on a local disk; this manager does without a detour, at every trigger.
     NOTES_SETTING: (
@@ -160,7 +160,7 @@ def open_session(
 
 
 def _write_notes_plainly(session: SparkSession) -> None:
-    """Have Spark's notes on a local disk written without a process for each file
+    """Have the notes of streaming queries on a local disk written without a process for each file
     (CheckpointFiles.java), where they are written by a manager that we have chosen."""
     if session.conf.get(NOTES_SETTING, "") != LOCAL[NOTES_SETTING]:
         return

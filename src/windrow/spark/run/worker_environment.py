@@ -10,7 +10,7 @@ workers, and nothing is packed. Whoever names an archive as ``...#windrow_env`` 
 
 Spark puts ``python/lib/pyspark.zip`` first on the path of every Python process that it starts.
 Modules in an archive are compiled anew by every process, which is half a second of processor time,
-and a query starts a dozen of them. Where PySpark is installed for the interpreter as well, a small
+and a run starts several. Where PySpark is installed for the interpreter as well, a small
 launcher takes the archives off the path, and the modules come compiled from where they are
 installed. It is used for local masters only: other machines have their own interpreters.
 

@@ -92,7 +92,7 @@ class Admission:
         if spec.relation is None or spec.inbox is not None or self._arrivals is None:
             return False
         if self._register is None:
-            # Imported late: of the many processes that Spark starts for a source, few need kernels.
+            # Imported late: few sources need kernels.
             from windrow.spark.source.relation_updates import Register  # noqa: PLC0415
 
             coming = {str(a.path) for a in waiting if isinstance(a, Arrival)}
