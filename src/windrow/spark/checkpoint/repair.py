@@ -1,8 +1,8 @@
 """Setting a checkpoint back to its last whole micro-batch, by moving files away.
 
 Nothing is deleted: what is in the way goes to ``removed-<n>/`` beside it, under the path that it
-had. The next run repeats the micro-batches after the whole one; which rows they have, and that their
-results are not published twice, is as ``windrow.spark.checkpoint.survey`` says.
+had. The next run repeats the micro-batches after the whole one; which rows they have, and that
+their results are not published twice, is as ``windrow.spark.checkpoint.survey`` says.
 
 Order: first the notes of batches that ended, the newest first, then those of batches begun, then
 state. Cut short at any point, what is left is a checkpoint of which the same repair can be made.

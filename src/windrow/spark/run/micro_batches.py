@@ -1,8 +1,9 @@
 """How micro-batches are run: read where they are needed if they are small, else through a shuffle.
 
-What came is known when a micro-batch begins, from the logs, and so the driver plans each by itself. If the files are small the tasks of the first level read all of
-them (``windrow.spark.source.batch_tasks``), which saves a step of tasks and the way between the
-two: most of what a small micro-batch takes. With one level there is no shuffle at all.
+What came is known when a micro-batch begins, from the logs, and so the driver plans each by itself.
+If the files are small the tasks of the first level read all of them
+(``windrow.spark.source.batch_tasks``), which saves a step of tasks and the way between the two:
+most of what a small micro-batch takes. With one level there is no shuffle at all.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ class PipelinePlan:
 
 
 def with_whole_path(stream: StreamDeclaration) -> StreamDeclaration:
-    """Its files as found from here: Spark's processes stay where Java was started, and this one may go
-    elsewhere."""
+    """Its files as found from here: Spark's processes stay where Java was started, and this one may
+    go elsewhere."""
     if stream.source is None:
         return stream
     whole = str(Path(stream.source.path).absolute())
