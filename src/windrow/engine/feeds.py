@@ -14,6 +14,7 @@ import numpy as np
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import Wall, no_wall_clock
+from windrow.plan.physical.excerpts import EVERYTHING, Excerpt
 from windrow.streams.growing_files import Arrival, Arrivals, mark_of
 from windrow.streams.horizon import Horizon, horizon_of
 from windrow.streams.monitor import Accepted, InputMonitor
@@ -64,7 +65,7 @@ class Feed:
 
     ``patient``: files that seem unfinished are given time. ``refusals`` says of which files
     something could not be read; only if nothing can be read of any is that an error. Of a stream,
-    nobody looks at other ``columns`` than these; None: at all of them.
+    nobody looks at more than an ``excerpt``.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Feed:
         wall: Wall = no_wall_clock,
         patient: bool = False,
         on_aside: Aside = _ignore,
-        columns: frozenset[int] | None = None,
+        excerpt: Excerpt = EVERYTHING,
     ) -> None:
         declaration = monitor.declaration
         if declaration.source is None:
@@ -87,7 +88,10 @@ class Feed:
             )
         self.monitor, self.declaration = monitor, declaration
         self.refusals: list[str] = []
-        self._quarantine, self._on_aside, self._columns = quarantine, on_aside, columns
+        self._quarantine, self._on_aside = quarantine, on_aside
+        self._columns = excerpt.columns
+        # Of a stream that may be idle, also rows are counted that come too late for a query.
+        self._condition = excerpt.condition if declaration.idle is None else None
         self._arrivals = Arrivals(declaration.source, declaration, wall, patient=patient)
         self._queue: list[Arrival] = []
         self._taken: list[_Taken] = []
@@ -240,8 +244,9 @@ class Feed:
     def _open(self, arrival: Arrival) -> Batches:
         if self._contents is None:
             source = read_file(
-                arrival.path, self.declaration, part=arrival.part, columns=self._columns
-            )
+                arrival.path, self.declaration, part=arrival.part,
+                columns=self._columns, condition=self._condition,
+            )  # fmt: skip
         else:
             source = read_file(arrival.path, self._contents, part=arrival.part)
         return ReadAhead(source) if _is_large(arrival) else source

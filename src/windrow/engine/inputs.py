@@ -26,6 +26,7 @@ from windrow.engine.observed import Observed
 from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node
+from windrow.plan.physical.excerpts import EVERYTHING, Excerpt
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import Accepted, InputMonitor, time_of
 from windrow.streams.pushed_rows import parse_pushed
@@ -189,17 +190,17 @@ class Inputs:
         )
 
     def open(
-        self, names: Iterable[str], columns: Mapping[str, frozenset[int]] = MappingProxyType({})
+        self, names: Iterable[str], excerpts: Mapping[str, Excerpt] = MappingProxyType({})
     ) -> None:
         """Find the files of streams and relations, which ``step`` then reads.
 
-        Of streams among ``columns``, others than these need not be there.
+        Of streams among ``excerpts``, other rows and columns need not be there.
         """
         for name in dict.fromkeys(names):
             if self.monitor(name).declaration.source is not None and name not in self.feeds:
-                self._open(name, columns.get(name))
+                self._open(name, excerpts.get(name, EVERYTHING))
 
-    def _open(self, name: str, columns: frozenset[int] | None) -> None:
+    def _open(self, name: str, excerpt: Excerpt) -> None:
         """The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows,
         they would be late when the files are read once more.
         """
@@ -213,7 +214,7 @@ class Inputs:
             wall=self._wall,
             patient=self._watch,
             on_aside=partial(self.refused.add, monitor.declaration.name),
-            columns=columns,
+            excerpt=excerpt,
         )
 
     def look(self) -> None:
@@ -241,8 +242,8 @@ class Inputs:
                 break
             if accepted is None:
                 break
-            rows, read = rows + len(accepted.delta), True
-            if not len(accepted.delta):  # it gives way
+            rows, read = rows + accepted.count, True
+            if not accepted.count:  # it gives way
                 break
         return read
 

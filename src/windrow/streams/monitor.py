@@ -39,7 +39,8 @@ class Accepted:
     """The rows that were in time, in order of ``ts``, and the positions of those that were not.
 
     ``reached`` holds, for each late row, the earliest timestamp that was still in time, and
-    ``horizon``, for each row that was ahead, the last that was credible.
+    ``horizon``, for each row that was ahead, the last that was credible. ``count`` is how many were
+    in time: more than are in ``delta``, if nobody looks at some.
     """
 
     delta: Delta
@@ -47,6 +48,7 @@ class Accepted:
     reached: Int64s
     ahead: Int64s
     horizon: Int64s
+    count: int = 0
 
     def rejections(self, parsed: Parsed, declaration: StreamDeclaration) -> list[Rejected]:
         """The late rows and those ahead as the quarantine wants them, with their original text."""
@@ -64,7 +66,7 @@ class Accepted:
     ) -> list[Rejected]:
         if not len(positions):
             return []
-        stamps = timestamps(parsed.rows, declaration)[positions]
+        stamps = timestamps_of(parsed, declaration)[positions]
         column, clock = declaration.schema[declaration.timestamp].name, declaration.clock
         return [
             Rejected(
@@ -173,18 +175,22 @@ class InputMonitor:
         kept = np.ones(len(parsed), np.bool_) if kept is None else kept
         late = np.flatnonzero((judged.ts < judged.earliest) & kept)
         ahead = np.flatnonzero((judged.ts > judged.last) & kept)
-        delta = Delta.insertions(judged.ts, parsed.rows).filter(judged.in_time & kept).sorted()
-        self.accepted += len(delta)
+        taken, ts = judged.in_time & kept, judged.ts
+        count = int(np.count_nonzero(taken))
+        if parsed.choice is not None:
+            taken, ts = taken[parsed.choice.positions], ts[parsed.choice.positions]
+        delta = Delta.insertions(ts, parsed.rows).filter(taken).sorted()
+        self.accepted += count
         self.late += len(late)
         self.rejected += len(parsed.rejected) + len(ahead)
         self.cut += parsed.cut
         self._waiting.add(delta)
-        return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead])
+        return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead], count)
 
     def _judge(self, parsed: Parsed, horizon: Horizon | None) -> Judgement:
         """What the rows are measured by; those that were refused stand between them."""
         horizon = horizon or horizon_of(self.declaration)
-        own = ts = timestamps(parsed.rows, self.declaration)
+        own = ts = timestamps_of(parsed, self.declaration)
         mine: Bools | slice = slice(None)
         refused = [(r.row, r.ts) for r in parsed.rejected if r.ts is not None]
         if refused:
@@ -271,6 +277,13 @@ def tick_text(tick: np.int64 | int, clock: Clock) -> str:
     if clock is Clock.INTEGER:
         return str(tick)
     return str(np.datetime64(int(tick), "us")).replace("T", " ")
+
+
+def timestamps_of(parsed: Parsed, declaration: StreamDeclaration) -> Int64s:
+    """The timestamps, in ticks, of all rows that were read."""
+    if parsed.choice is not None:
+        return parsed.choice.ts
+    return timestamps(parsed.rows, declaration)
 
 
 def timestamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> Int64s:
