@@ -22,7 +22,7 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor, contents_in
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Parsed, Rejected
-from windrow.tables.read_ahead import LARGE_FILE, ReadAhead
+from windrow.tables.read_ahead import LARGE_FILE, ReadAhead, Readers
 from windrow.tables.readers import check_whole, read_file
 
 Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
@@ -98,6 +98,7 @@ class Feed:
         self._said: Counter[tuple[Path, int]] = Counter()
         self._failure: InputError | None = None
         self._first_pass = True
+        self._readers = Readers()
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self._wall, self._reading = wall, False
         self._broken_off: Path | str | None = None
@@ -177,6 +178,7 @@ class Feed:
 
     def _end_pass(self) -> None:
         """All that was found has been read."""
+        self._readers.close()
         for arrival in self._arrivals.unfinished_rows():
             self._refuse(arrival)
         first, self._first_pass = self._first_pass, False
@@ -249,7 +251,7 @@ class Feed:
             )  # fmt: skip
         else:
             source = read_file(arrival.path, self._contents, part=arrival.part)
-        return ReadAhead(source) if _is_large(arrival) else source
+        return ReadAhead(source, self._readers) if _is_large(arrival) else source
 
     def _refuse(self, arrival: Arrival) -> None:
         with self._putting_aside(arrival) as put_aside:
