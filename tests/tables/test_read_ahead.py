@@ -66,14 +66,20 @@ def test_to_close_it_ends_the_source_and_those_that_kept_threads_end_these():
     assert not thread.is_alive()
 
 
-def test_a_thread_reads_one_file_after_another():
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_threads_read_one_file_after_another_and_are_no_more_than_may_be(most):
     def source():
-        yield threading.current_thread()
+        for _ in range(2 * AHEAD):
+            yield threading.current_thread()
 
-    readers = Readers()
-    first, second = ReadAhead(source(), readers), ReadAhead(source(), readers)
-    threads = {*first, *second}
-    assert len(threads) == 2
-    assert {*ReadAhead(source(), readers), *ReadAhead(source(), readers)} <= threads
+    readers = Readers(most)
+    threads = set()
+    for _ in range(2):
+        files = [ReadAhead(source(), readers) for _ in range(3)]
+        found = [thread for several in zip(*files, strict=True) for thread in several]
+        assert len(found) == 3 * 2 * AHEAD
+        threads.update(found)
+        assert [next(file, None) for file in files] == [None] * 3
+    assert len(threads) == most
     readers.close()
     assert not any(thread.is_alive() for thread in threads)

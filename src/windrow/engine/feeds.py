@@ -77,6 +77,7 @@ class Feed:
         patient: bool = False,
         on_aside: Aside = _ignore,
         excerpt: Excerpt = EVERYTHING,
+        readers: Readers | None = None,
     ) -> None:
         declaration = monitor.declaration
         if declaration.source is None:
@@ -98,7 +99,7 @@ class Feed:
         self._said: Counter[tuple[Path, int]] = Counter()
         self._failure: InputError | None = None
         self._first_pass = True
-        self._readers = Readers()
+        self._readers = readers or Readers()
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self._wall, self._reading = wall, False
         self._broken_off: Path | str | None = None
@@ -116,6 +117,12 @@ class Feed:
         """Take note of files that have come or grown, once all that was found has been read."""
         if not (self.monitor.over or self.unread):
             self._queue = self._arrivals.look()
+
+    def begin(self) -> None:
+        """Let the first of the files that were found be read, if it is worth a thread."""
+        first = self._queue[0] if self._queue and not self._reading else None
+        if self._next is None and first is not None and not first.refused and _is_large(first):
+            self._next = first, self._open(first)
 
     def step(self) -> Accepted | None:
         """Accept one batch; None if there is nothing to read.

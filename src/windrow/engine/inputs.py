@@ -33,6 +33,7 @@ from windrow.streams.pushed_rows import parse_pushed
 from windrow.streams.quarantine import Quarantine, RefusedRows
 from windrow.streams.relations import RelationMonitor
 from windrow.tables.parsed_rows import Rejected
+from windrow.tables.read_ahead import Readers
 
 ROWS_AT_ONCE = Threshold(1 << 16, least=1)
 """Rows of files that are taken in before queries go on."""
@@ -91,7 +92,7 @@ class Inputs:
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
         self.refused = RefusedRows()
-        self._wall, self._silences = wall, Silences(wall)
+        self._wall, self._silences, self._readers = wall, Silences(wall), Readers()
         self._catalog = Catalog()
         self._observed = Observed()
         self._failure: Exception | None = None
@@ -215,6 +216,7 @@ class Inputs:
             patient=self._watch,
             on_aside=partial(self.refused.add, monitor.declaration.name),
             excerpt=excerpt,
+            readers=self._readers,
         )
 
     def look(self) -> None:
@@ -231,6 +233,8 @@ class Inputs:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        for feed in self.feeds.values():
+            feed.begin()
         rows, read = 0, False
         while rows < ROWS_AT_ONCE.value:
             try:

@@ -20,6 +20,7 @@ each page of the next one is made anew, which takes as long as to read and parse
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -50,23 +51,33 @@ def keep_freed_memory() -> None:
 
 
 class Readers:
-    """Threads, one for each file that is read at a time, that rest between files."""
+    """Threads that read files and rest between them, as many as there are processors.
 
-    def __init__(self) -> None:
-        self._resting: list[ThreadPoolExecutor] = []
+    Where all are busy a file waits for others that were begun before.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most or os.cpu_count() or 1
+        self._files: dict[ThreadPoolExecutor, int] = {}
 
     def take(self) -> ThreadPoolExecutor:
-        """One that rests, or a new one."""
-        return self._resting.pop() if self._resting else ThreadPoolExecutor(1, "windrow-read")
+        """The one that has the fewest files, or a new one, for one file more."""
+        free = min(self._files, key=self._files.__getitem__, default=None)
+        if free is None or (self._files[free] and len(self._files) < self._most):
+            free = ThreadPoolExecutor(1, "windrow-read")
+            self._files[free] = 0
+        self._files[free] += 1
+        return free
 
     def give_back(self, reader: ThreadPoolExecutor) -> None:
-        """It has nothing to do any more."""
-        self._resting.append(reader)
+        """One of its files has been read, or is given up."""
+        self._files[reader] -= 1
 
     def close(self) -> None:
         """Let those end that rest."""
-        while self._resting:
-            self._resting.pop().shutdown()
+        for reader in [r for r, files in self._files.items() if not files]:
+            del self._files[reader]
+            reader.shutdown()
 
 
 class ReadAhead(Generic[Item], Iterator[Item]):
