@@ -186,15 +186,27 @@ def all_of(path: Path, columns: frozenset[int] | None) -> object:
 def test_hostile_files_are_read_with_the_kernel_as_without(content, seen, piece, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    worth = csv_reader.WORTH_A_KERNEL
-    try:
-        worth.value = 1
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(csv_reader.WORTH_A_KERNEL, "value", 1)
         with_kernel = all_of(path, seen)
-        worth.value = 1 << 30
+        changed.setattr(csv_reader.WORTH_A_KERNEL, "value", 1 << 30)
+        changed.setattr(csv_reader, "KERNEL", "a module that is not loaded")
         without = all_of(path, seen)
-    finally:
-        worth.value = worth.usual
     assert with_kernel == without
+
+
+def test_small_chunks_are_read_by_the_kernel_too_when_it_is_loaded(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n,a,ts,b\n1,x,2024-05-01 10:00:00,y\n")
+    by_kernel: list[int] = []
+    monkeypatch.setattr(
+        plain_csv, "read_plain", lambda *how: by_kernel.append(how[1]) or read_plain(*how)
+    )
+    found = all_of(path, None)
+    assert by_kernel == [4]
+    monkeypatch.setattr(csv_reader, "KERNEL", "a module that is not loaded")
+    assert all_of(path, None) == found
+    assert by_kernel == [4]
 
 
 PLAIN = b"1,a,2024-05-01 10:00:00.001000,b,c\n,,,,\n-12,\xc3\xa9,2024-05-02 10:00:00,,x\n"

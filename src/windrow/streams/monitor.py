@@ -99,16 +99,19 @@ def _ahead(column: str, ts: str, limit: str) -> str:
 class Judgement:
     """For each row its timestamp, the earliest and the last that were allowed; ``top`` afterwards.
 
-    ``top`` is None if no row has been credible yet.
+    ``top`` is None if no row has been credible yet. ``plain``: all rows are in time and in order.
     """
 
     ts: Int64s
     earliest: Int64s
     last: Int64s
     top: int | None
+    plain: bool = False
 
     @property
     def in_time(self) -> Bools:
+        if self.plain:
+            return np.ones(len(self.ts), np.bool_)
         found: Bools = (self.earliest <= self.ts) & (self.ts <= self.last)
         return found
 
@@ -172,6 +175,8 @@ class InputMonitor:
             )
         self.top = judged.top
         self.idle = self.idle and not (len(parsed) or parsed.rejected)
+        if judged.plain and kept is None:
+            return self._take_all(parsed, judged)
         kept = np.ones(len(parsed), np.bool_) if kept is None else kept
         late = np.flatnonzero((judged.ts < judged.earliest) & kept)
         ahead = np.flatnonzero((judged.ts > judged.last) & kept)
@@ -187,6 +192,15 @@ class InputMonitor:
         self._waiting.add(delta)
         return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead], count)
 
+    def _take_all(self, parsed: Parsed, judged: Judgement) -> Accepted:
+        ts = judged.ts if parsed.choice is None else judged.ts[parsed.choice.positions]
+        delta, nothing = Delta.insertions(ts, parsed.rows), np.empty(0, np.int64)
+        self.accepted += len(parsed)
+        self.rejected += len(parsed.rejected)
+        self.cut += parsed.cut
+        self._waiting.add(delta)
+        return Accepted(delta, nothing, nothing, nothing, nothing, len(parsed))
+
     def _judge(self, parsed: Parsed, horizon: Horizon | None) -> Judgement:
         """What the rows are measured by; those that were refused stand between them."""
         horizon = horizon or horizon_of(self.declaration)
@@ -201,7 +215,7 @@ class InputMonitor:
         base = horizon.base(self.top, self._advanced)
         if not refused and self._is_plain(own, base, horizon):
             earliest, last = np.broadcast_to(own[0], len(own)), np.broadcast_to(own[-1], len(own))
-            return Judgement(own, earliest, last, int(own[-1]))
+            return Judgement(own, earliest, last, int(own[-1]), plain=True)
         found, last = credible(ts, base, horizon)
         counted = ts if found.all() else np.where(found, ts, BEGINNING)
         greatest = int(counted.max(initial=BEGINNING if self.top is None else self.top))

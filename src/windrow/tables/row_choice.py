@@ -57,8 +57,10 @@ def _truth(condition: Expression, columns: Sequence[pa.Array]) -> Bools:
     (array,) = arrays
     nothing = pa.nulls(1, array.dictionary.type)
     by_code = _mask(condition, [pa.concat_arrays([array.dictionary, nothing])])
-    codes = array.indices.fill_null(len(array.dictionary)).to_numpy()
-    found: Bools = by_code[codes]
+    codes = array.indices
+    if codes.null_count:
+        codes = codes.fill_null(len(array.dictionary))
+    found: Bools = by_code.take(codes.to_numpy())
     return found
 
 
