@@ -96,8 +96,8 @@ def gather_stretches(
     ``stretches`` say where each value begins and how long it is; ``bases`` are the position of the
     first value and that of the first byte.
     """
+    positions, (base, first) = np.ascontiguousarray(positions, np.int64), bases
     found, targets = np.empty(len(positions), np.int64), np.empty(len(positions) + 1, np.int32)
-    base, first = bases
     _refuse_too_many(_find_stretches(positions, base, *stretches, first, found, targets))
     return from_bytes(targets, copy_texts(data, found, targets), valid, kind)
 
