@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -20,6 +21,7 @@ from windrow.plan.nodes.stream_relation import CsvOptions
 from windrow.tables import csv as csv_reader
 from windrow.tables import plain_csv
 from windrow.tables.plain_csv import read_plain
+from windrow.tables.quotes import plain_row_ends, quoted_row_ends
 from windrow.tables.readers import read_file
 
 KINDS = {0: pa.int64(), 2: pa.timestamp("us"), 3: pa.string()}
@@ -35,7 +37,14 @@ MOMENTS = st.datetimes().map(str) | st.sampled_from(
      "2024-01-01 00:00:00.123", "2024-01-01 00:00:00,123456", "0000-01-01 00:00:00"]
 )  # fmt: skip
 TEXTS = st.text(st.characters(exclude_characters=',"\r\n', codec="utf-8"), max_size=20)
-ROWS = st.lists(st.tuples(NUMBERS, TEXTS, MOMENTS, TEXTS, TEXTS), min_size=1, max_size=6)
+QUOTED = st.text(st.characters(exclude_characters='"\r', codec="utf-8"), max_size=20).map(
+    '"{}"'.format
+) | st.sampled_from(['"a""b"', '"a"b', 'a"b"', '""""', '" "', '"\n"', '","'])
+FIELDS = TEXTS | QUOTED
+ROWS = st.lists(
+    st.tuples(NUMBERS | NUMBERS.map('"{}"'.format), FIELDS, MOMENTS | MOMENTS.map('"{}"'.format),
+              FIELDS, FIELDS), min_size=1, max_size=6,
+)  # fmt: skip
 
 
 def by_arrow(data: bytes) -> pa.RecordBatch:
@@ -62,7 +71,9 @@ def piece(request, monkeypatch) -> int:
     return request.param
 
 
-LONG = st.text(st.characters(exclude_characters=',"\r\n', codec="utf-8"), max_size=150)
+LONG = st.text(st.characters(exclude_characters=',"\r\n', codec="utf-8"), max_size=150) | st.text(
+    st.characters(exclude_characters='"\r', codec="utf-8"), max_size=150
+).map('"{}"'.format)
 MANY = st.lists(
     st.tuples(
         st.integers(-(10**17), 10**17).map(str) | st.just(""), LONG,
@@ -91,10 +102,43 @@ def test_a_byte_that_is_not_plain_is_noticed_wherever_it_stands(count, odd, at, 
     at %= len(data)
     data = data[:at] + odd + data[at:]
     found = read_plain(data, WIDTH, ",", '"', KINDS)
-    if odd in b'"\r\xff,':
+    if odd in b"\r\xff,":
         assert found is None
     elif found is not None:
         assert found.to_pydict() == by_arrow(data).to_pydict()
+
+
+@pytest.mark.parametrize("at", range(82))
+def test_a_quote_that_stands_alone_is_noticed_wherever_it_stands(at, piece):
+    row = b"12345678,some text that is longer,2024-02-28 00:00:01.000001,,and some more of it\n"
+    data = row * 3
+    for place in (at, at + len(row), at + 2 * len(row)):
+        assert read_plain(data[:place] + b'"' + data[place:], WIDTH, ",", '"', KINDS) is None
+
+
+PIECES = st.sampled_from(
+    [b"\n", b",", b'"', b'"', b'","', b'""', b'"\n"', b"a", b"some text", b"\r", b'","a","b"\n',
+     b"\xff", b"x" * 61]
+)  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(text=st.lists(PIECES, min_size=1, max_size=40).map(b"".join), state=st.integers(0, 3))
+def test_rows_end_where_they_do_byte_by_byte(text, state):
+    slow, fast = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    how = (np.frombuffer(text, np.uint8), state, ord('"'), ord(","))
+    quoted_row_ends(*how, slow)
+    if plain_row_ends(*how, fast):
+        assert fast.tolist() == slow.tolist()
+
+
+def test_text_is_looked_through_many_bytes_at_a_time_if_quotes_are_around_whole_fields():
+    found = np.zeros(3, np.int64)
+    row = b'1,"some text, and more\nof it",,"",2.5\n'
+    text = np.frombuffer(row * 20 + b'1,"', np.uint8)
+    assert plain_row_ends(text, 0, ord('"'), ord(","), found)
+    assert found.tolist() == [len(row), 20 * len(row), 2]
+    assert not plain_row_ends(np.frombuffer(b'1,a"b"\n', np.uint8), 0, ord('"'), ord(","), found)
 
 
 STREAM = StreamDeclaration(
@@ -142,15 +186,27 @@ def all_of(path: Path, columns: frozenset[int] | None) -> object:
 def test_hostile_files_are_read_with_the_kernel_as_without(content, seen, piece, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(content)
-    worth = csv_reader.WORTH_A_KERNEL
-    try:
-        worth.value = 1
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(csv_reader.WORTH_A_KERNEL, "value", 1)
         with_kernel = all_of(path, seen)
-        worth.value = 1 << 30
+        changed.setattr(csv_reader.WORTH_A_KERNEL, "value", 1 << 30)
+        changed.setattr(csv_reader, "KERNEL", "a module that is not loaded")
         without = all_of(path, seen)
-    finally:
-        worth.value = worth.usual
     assert with_kernel == without
+
+
+def test_small_chunks_are_read_by_the_kernel_too_when_it_is_loaded(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n,a,ts,b\n1,x,2024-05-01 10:00:00,y\n")
+    by_kernel: list[int] = []
+    monkeypatch.setattr(
+        plain_csv, "read_plain", lambda *how: by_kernel.append(how[1]) or read_plain(*how)
+    )
+    found = all_of(path, None)
+    assert by_kernel == [4]
+    monkeypatch.setattr(csv_reader, "KERNEL", "a module that is not loaded")
+    assert all_of(path, None) == found
+    assert by_kernel == [4]
 
 
 PLAIN = b"1,a,2024-05-01 10:00:00.001000,b,c\n,,,,\n-12,\xc3\xa9,2024-05-02 10:00:00,,x\n"
@@ -167,8 +223,9 @@ def test_numbers_moments_texts_and_nothing_are_plain():
 @pytest.mark.parametrize(
     "data",
     [
-        PLAIN + b'1,"a",2024-05-01 10:00:00,b,c\n', PLAIN.replace(b"\n", b"\r\n"), PLAIN[:-1],
-        PLAIN + b"\n", PLAIN + b"1,2,,\n", PLAIN + b"1,2,,3,4,5\n", PLAIN + b"one,2,,3,4\n",
+        PLAIN + b'1,"a"b,,b,c\n', PLAIN + b'1,"a""b",,b,c\n', PLAIN[:-1],
+        PLAIN.replace(b"\n", b"\r\n"), PLAIN + b"\n", PLAIN + b"1,2,,\n",
+        PLAIN + b"1,2,,3,4,5\n", PLAIN + b"one,2,,3,4\n",
         PLAIN + b"1,2,soon,3,4\n",
     ],
 )  # fmt: skip

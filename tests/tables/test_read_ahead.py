@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from windrow.tables.read_ahead import AHEAD, ReadAhead
+from windrow.tables.read_ahead import AHEAD, ReadAhead, Readers
 
 
 @pytest.mark.parametrize("count", [0, 1, AHEAD, 20])
 def test_items_come_in_their_order(count):
-    found = ReadAhead(n + 1 for n in range(count))
+    found = ReadAhead((n + 1 for n in range(count)), Readers())
     assert list(found) == [n + 1 for n in range(count)]
     assert next(found, None) is None
 
@@ -26,7 +26,7 @@ def test_it_reads_before_it_is_asked_and_no_more_than_may_wait():
                 enough.set()
             yield n
 
-    found = ReadAhead(source())
+    found = ReadAhead(source(), Readers())
     assert enough.wait(60)
     assert next(found) == 1
     found.close()
@@ -38,14 +38,14 @@ def test_an_error_comes_after_what_was_read_before_it():
         yield from (1, 2)
         raise OSError("gone")
 
-    found, seen = ReadAhead(source()), []
+    found, seen = ReadAhead(source(), Readers()), []
     with pytest.raises(OSError, match="gone"):
         seen.extend(found)
     assert seen == [1, 2]
     assert next(found, None) is None
 
 
-def test_to_close_it_ends_the_source_and_its_thread():
+def test_to_close_it_ends_the_source_and_those_that_kept_threads_end_these():
     ended = threading.Event()
 
     def source():
@@ -55,9 +55,31 @@ def test_to_close_it_ends_the_source_and_its_thread():
         finally:
             ended.set()
 
-    found = ReadAhead(source())
+    readers = Readers()
+    found = ReadAhead(source(), readers)
     thread = next(found)
     found.close()
     assert ended.is_set()
-    assert not thread.is_alive()
     assert next(found, None) is None
+    found.close()
+    readers.close()
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_threads_read_one_file_after_another_and_are_no_more_than_may_be(most):
+    def source():
+        for _ in range(2 * AHEAD):
+            yield threading.current_thread()
+
+    readers = Readers(most)
+    threads = set()
+    for _ in range(2):
+        files = [ReadAhead(source(), readers) for _ in range(3)]
+        found = [thread for several in zip(*files, strict=True) for thread in several]
+        assert len(found) == 3 * 2 * AHEAD
+        threads.update(found)
+        assert [next(file, None) for file in files] == [None] * 3
+    assert len(threads) == most
+    readers.close()
+    assert not any(thread.is_alive() for thread in threads)

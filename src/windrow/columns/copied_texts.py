@@ -15,8 +15,12 @@ from windrow.columns.kernels import (
     bytes_in,
     bytes_out,
     compile_cached,
+    int64,
     ints,
+    ints_out,
+    kernel,
     small_ints,
+    small_ints_out,
     void,
 )
 from windrow.core.errors import DataError
@@ -62,11 +66,47 @@ def gather_bytes(
     """An Arrow array of the values whose bytes begin at ``starts`` in ``data``."""
     targets: npt.NDArray[np.int64] = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=targets[1:])
-    if targets[-1] > MOST_BYTES:
+    _refuse_too_many(int(targets[-1]))
+    return from_bytes(targets.astype(np.int32), copy_texts(data, starts, targets), valid, kind)
+
+
+@kernel(int64, ints, int64, ints, ints, int64, ints_out, small_ints_out)
+def _find_stretches(positions, base, starts, lengths, first, found, targets):  # type: ignore[no-untyped-def]
+    """Where values begin, and where they do when they stand one behind the other; all bytes."""
+    total = np.int64(0)
+    targets[0] = 0
+    for i in range(len(positions)):
+        at = positions[i] - base
+        found[i] = starts[at] - first
+        total += lengths[at]
+        targets[i + 1] = total
+    return total
+
+
+def gather_stretches(
+    data: Bytes,
+    stretches: tuple[Int64s, Int64s],
+    positions: Int64s,
+    bases: tuple[int, int],
+    valid: Bools | None,
+    kind: pa.DataType,
+) -> pa.Array:
+    """An Arrow array of the values at ``positions``, all of which are there.
+
+    ``stretches`` say where each value begins and how long it is; ``bases`` are the position of the
+    first value and that of the first byte.
+    """
+    positions, (base, first) = np.ascontiguousarray(positions, np.int64), bases
+    found, targets = np.empty(len(positions), np.int64), np.empty(len(positions) + 1, np.int32)
+    _refuse_too_many(_find_stretches(positions, base, *stretches, first, found, targets))
+    return from_bytes(targets, copy_texts(data, found, targets), valid, kind)
+
+
+def _refuse_too_many(count: int) -> None:
+    if count > MOST_BYTES:
         raise DataError(
             where="rows that are made at once",
             expected=f"at most {MOST_BYTES:,} bytes in a column of texts",
-            found=f"{targets[-1]:,}",
+            found=f"{count:,}",
             remedy="push fewer rows at a time, or let a join give fewer",
         )
-    return from_bytes(targets.astype(np.int32), copy_texts(data, starts, targets), valid, kind)

@@ -98,6 +98,7 @@ int64, int32, uint8, int8, boolean, float64, void = (
 ints = types.Array(int64, 1, "C", readonly=True)
 ints_out = types.Array(int64, 1, "C")
 small_ints = types.Array(int32, 1, "C", readonly=True)
+small_ints_out = types.Array(int32, 1, "C")
 small_grid_out = types.Array(int32, 2, "C")
 grid = types.Array(int64, 2, "C", readonly=True)
 grid_out = types.Array(int64, 2, "C")

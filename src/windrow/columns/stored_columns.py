@@ -26,7 +26,7 @@ from windrow.columns.arrays import (
 )
 from windrow.columns.byte_forms import byte_parts, from_bytes, is_bytes
 from windrow.columns.byte_order import Ties
-from windrow.columns.copied_texts import gather_bytes
+from windrow.columns.copied_texts import gather_stretches
 from windrow.columns.delta import batch_of, empty_batch
 from windrow.columns.growable import Growable
 from windrow.columns.nested_arrays import list_array, list_lengths, stretch_positions, struct_array
@@ -176,9 +176,9 @@ class BytesColumn(Stretches):
         return (True, largest, *views, self.starts.base, self.data.base)
 
     def take(self, positions: Int64s) -> pa.Array:
-        starts, lengths = self.starts.take(positions), self.lengths.take(positions)
+        stretches, bases = (self.starts.view, self.lengths.view), (self.starts.base, self.data.base)
         nulls = self.nulls.take(positions)
-        return gather_bytes(self.data.view, starts - self.data.base, lengths, nulls, self.kind)
+        return gather_stretches(self.data.view, stretches, positions, bases, nulls, self.kind)
 
     def lend(self) -> MakeArray:
         starts, lengths, valid = self.starts.lend(), self.lengths.lend(), self.nulls.lend()

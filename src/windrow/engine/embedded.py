@@ -29,7 +29,7 @@ from windrow.engine.runtime import lateness_of
 from windrow.plan.catalog import ArchiveDeclaration, Catalog, QueryDeclaration
 from windrow.plan.jobs import Group, Job, arrange, groups_of, job_of_synopses
 from windrow.plan.nodes import Node, RelationScan, StreamScan, walk
-from windrow.plan.physical.columns_read import columns_read
+from windrow.plan.physical.excerpts import Excerpt, excerpts
 from windrow.plan.sharing.group_schedule import ScheduleOptions
 from windrow.plan.strategy import Strategy, apply_strategy
 from windrow.result_files.query_table import refuse_late
@@ -184,7 +184,7 @@ class Embedded:
         filled = [run for run in runs if self._fill(run, earlier)]
         self.inputs.show(runs)
         self.runs += runs
-        self.inputs.open((n for run in runs for n in run.streams), self._columns_read(runs))
+        self.inputs.open((n for run in runs for n in run.streams), self._excerpts(runs))
         members = [(run, number) for run in runs for number in run.job.members]
         for run, job in joining:
             members += [(run, number) for number in job.members if number not in run.job.members]
@@ -196,12 +196,12 @@ class Embedded:
             take_and_publish(outlets)  # what these begin with
         return [*runs, *(run for run, _ in joining)]
 
-    def _columns_read(self, runs: Sequence[EmbeddedRun]) -> Mapping[str, frozenset[int]]:
-        """Which columns of files anybody will see, if that is known: no query can come later, and
-        no row of a stream that was idle is shown as it was.
+    def _excerpts(self, runs: Sequence[EmbeddedRun]) -> Mapping[str, Excerpt]:
+        """What of files anybody will see, if that is known: no query can come later, and no row of
+        a stream that was idle is shown as it was.
         """
         known = self._narrow and len(runs) == len(self.runs)
-        return columns_read(run.pipeline.plan for run in runs) if known else {}
+        return excerpts([run.pipeline.plan for run in runs]) if known else {}
 
     def _fill(self, run: EmbeddedRun, earlier: Sequence[EmbeddedRun]) -> bool:
         """Fill a run, which has gone nowhere yet, with what earlier ones hold of what it missed."""

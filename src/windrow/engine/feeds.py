@@ -14,6 +14,7 @@ import numpy as np
 from windrow.columns.delta import Delta
 from windrow.core.errors import InputError, StateError
 from windrow.core.time import Wall, no_wall_clock
+from windrow.plan.physical.excerpts import EVERYTHING, Excerpt
 from windrow.streams.growing_files import Arrival, Arrivals, mark_of
 from windrow.streams.horizon import Horizon, horizon_of
 from windrow.streams.monitor import Accepted, InputMonitor
@@ -21,7 +22,7 @@ from windrow.streams.quarantine import Quarantine
 from windrow.streams.relations import RelationMonitor, contents_in
 from windrow.tables.file_part import Part
 from windrow.tables.parsed_rows import Parsed, Rejected
-from windrow.tables.read_ahead import LARGE_FILE, ReadAhead
+from windrow.tables.read_ahead import LARGE_FILE, ReadAhead, Readers
 from windrow.tables.readers import check_whole, read_file
 
 Aside: TypeAlias = Callable[[str, Sequence[Rejected]], None]
@@ -64,7 +65,7 @@ class Feed:
 
     ``patient``: files that seem unfinished are given time. ``refusals`` says of which files
     something could not be read; only if nothing can be read of any is that an error. Of a stream,
-    nobody looks at other ``columns`` than these; None: at all of them.
+    nobody looks at more than an ``excerpt``.
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class Feed:
         wall: Wall = no_wall_clock,
         patient: bool = False,
         on_aside: Aside = _ignore,
-        columns: frozenset[int] | None = None,
+        excerpt: Excerpt = EVERYTHING,
+        readers: Readers | None = None,
     ) -> None:
         declaration = monitor.declaration
         if declaration.source is None:
@@ -87,13 +89,17 @@ class Feed:
             )
         self.monitor, self.declaration = monitor, declaration
         self.refusals: list[str] = []
-        self._quarantine, self._on_aside, self._columns = quarantine, on_aside, columns
+        self._quarantine, self._on_aside = quarantine, on_aside
+        self._columns = excerpt.columns
+        # Of a stream that may be idle, also rows are counted that come too late for a query.
+        self._condition = excerpt.condition if declaration.idle is None else None
         self._arrivals = Arrivals(declaration.source, declaration, wall, patient=patient)
         self._queue: list[Arrival] = []
         self._taken: list[_Taken] = []
         self._said: Counter[tuple[Path, int]] = Counter()
         self._failure: InputError | None = None
         self._first_pass = True
+        self._readers = readers or Readers()
         self._batches: Iterator[tuple[Parsed | None, Aside]] = iter(())
         self._wall, self._reading = wall, False
         self._broken_off: Path | str | None = None
@@ -111,6 +117,12 @@ class Feed:
         """Take note of files that have come or grown, once all that was found has been read."""
         if not (self.monitor.over or self.unread):
             self._queue = self._arrivals.look()
+
+    def begin(self) -> None:
+        """Let the first of the files that were found be read, if it is worth a thread."""
+        first = self._queue[0] if self._queue and not self._reading else None
+        if self._next is None and first is not None and not first.refused and _is_large(first):
+            self._next = first, self._open(first)
 
     def step(self) -> Accepted | None:
         """Accept one batch; None if there is nothing to read.
@@ -173,6 +185,7 @@ class Feed:
 
     def _end_pass(self) -> None:
         """All that was found has been read."""
+        self._readers.close()
         for arrival in self._arrivals.unfinished_rows():
             self._refuse(arrival)
         first, self._first_pass = self._first_pass, False
@@ -240,11 +253,12 @@ class Feed:
     def _open(self, arrival: Arrival) -> Batches:
         if self._contents is None:
             source = read_file(
-                arrival.path, self.declaration, part=arrival.part, columns=self._columns
-            )
+                arrival.path, self.declaration, part=arrival.part,
+                columns=self._columns, condition=self._condition,
+            )  # fmt: skip
         else:
             source = read_file(arrival.path, self._contents, part=arrival.part)
-        return ReadAhead(source) if _is_large(arrival) else source
+        return ReadAhead(source, self._readers) if _is_large(arrival) else source
 
     def _refuse(self, arrival: Arrival) -> None:
         with self._putting_aside(arrival) as put_aside:

@@ -26,12 +26,14 @@ from windrow.engine.observed import Observed
 from windrow.plan.catalog import Catalog, RelationDeclaration
 from windrow.plan.costs.flows import StreamStatistics
 from windrow.plan.nodes import Node
+from windrow.plan.physical.excerpts import EVERYTHING, Excerpt
 from windrow.streams.horizon import horizon_of
 from windrow.streams.monitor import Accepted, InputMonitor, time_of
 from windrow.streams.pushed_rows import parse_pushed
 from windrow.streams.quarantine import Quarantine, RefusedRows
 from windrow.streams.relations import RelationMonitor
 from windrow.tables.parsed_rows import Rejected
+from windrow.tables.read_ahead import Readers
 
 ROWS_AT_ONCE = Threshold(1 << 16, least=1)
 """Rows of files that are taken in before queries go on."""
@@ -90,7 +92,7 @@ class Inputs:
         self.feeds: dict[str, Feed] = {}
         self.quarantine = None if quarantine is None else Quarantine(quarantine)
         self.refused = RefusedRows()
-        self._wall, self._silences = wall, Silences(wall)
+        self._wall, self._silences, self._readers = wall, Silences(wall), Readers()
         self._catalog = Catalog()
         self._observed = Observed()
         self._failure: Exception | None = None
@@ -189,17 +191,17 @@ class Inputs:
         )
 
     def open(
-        self, names: Iterable[str], columns: Mapping[str, frozenset[int]] = MappingProxyType({})
+        self, names: Iterable[str], excerpts: Mapping[str, Excerpt] = MappingProxyType({})
     ) -> None:
         """Find the files of streams and relations, which ``step`` then reads.
 
-        Of streams among ``columns``, others than these need not be there.
+        Of streams among ``excerpts``, other rows and columns need not be there.
         """
         for name in dict.fromkeys(names):
             if self.monitor(name).declaration.source is not None and name not in self.feeds:
-                self._open(name, columns.get(name))
+                self._open(name, excerpts.get(name, EVERYTHING))
 
-    def _open(self, name: str, columns: frozenset[int] | None) -> None:
+    def _open(self, name: str, excerpt: Excerpt) -> None:
         """The monitor as it is now is left to ``all_or_nothing``: had it seen some of the rows,
         they would be late when the files are read once more.
         """
@@ -213,7 +215,8 @@ class Inputs:
             wall=self._wall,
             patient=self._watch,
             on_aside=partial(self.refused.add, monitor.declaration.name),
-            columns=columns,
+            excerpt=excerpt,
+            readers=self._readers,
         )
 
     def look(self) -> None:
@@ -230,6 +233,8 @@ class Inputs:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        for feed in self.feeds.values():
+            feed.begin()
         rows, read = 0, False
         while rows < ROWS_AT_ONCE.value:
             try:
@@ -241,8 +246,8 @@ class Inputs:
                 break
             if accepted is None:
                 break
-            rows, read = rows + len(accepted.delta), True
-            if not len(accepted.delta):  # it gives way
+            rows, read = rows + accepted.count, True
+            if not accepted.count:  # it gives way
                 break
         return read
 

@@ -90,11 +90,16 @@ class WindowJoin:
         pairs = Pairs.concatenate(fresh + cut)
         coming = sum(len(p) for p in fresh)
         short = np.flatnonzero(pairs.end < pairs.exp)
-        at = np.concatenate([np.arange(coming), short])
-        times = np.concatenate([pairs.start[:coming], pairs.end[short]])
-        order = time_order(times)
-        at = at[order]
-        sign = np.where(order < coming, 1, -1).astype(np.int8)
+        if coming == len(pairs) and not len(short):  # as always without negative tuples
+            times = pairs.start
+            at = order = time_order(times)
+            sign = np.ones(coming, np.int8)
+        else:
+            at = np.concatenate([np.arange(coming), short])
+            times = np.concatenate([pairs.start[:coming], pairs.end[short]])
+            order = time_order(times)
+            at = at[order]
+            sign = np.where(order < coming, 1, -1).astype(np.int8)
         rows = self.pairing.rows(pairs.left[at], pairs.right[at])
         return Delta(times[order], pairs.exp[at], sign, rows)
 

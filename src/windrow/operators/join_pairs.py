@@ -191,7 +191,10 @@ class Pairs:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Pairs]) -> Pairs:
-        return cls(*(np.concatenate(a) for a in zip(*(p.arrays() for p in parts), strict=True)))
+        some = [part for part in parts if len(part)] or parts[:1]
+        if len(some) == 1:
+            return some[0]
+        return cls(*(np.concatenate(a) for a in zip(*(p.arrays() for p in some), strict=True)))
 
     @classmethod
     def none(cls) -> Pairs:

@@ -39,7 +39,8 @@ class Accepted:
     """The rows that were in time, in order of ``ts``, and the positions of those that were not.
 
     ``reached`` holds, for each late row, the earliest timestamp that was still in time, and
-    ``horizon``, for each row that was ahead, the last that was credible.
+    ``horizon``, for each row that was ahead, the last that was credible. ``count`` is how many were
+    in time: more than are in ``delta``, if nobody looks at some.
     """
 
     delta: Delta
@@ -47,6 +48,7 @@ class Accepted:
     reached: Int64s
     ahead: Int64s
     horizon: Int64s
+    count: int = 0
 
     def rejections(self, parsed: Parsed, declaration: StreamDeclaration) -> list[Rejected]:
         """The late rows and those ahead as the quarantine wants them, with their original text."""
@@ -64,7 +66,7 @@ class Accepted:
     ) -> list[Rejected]:
         if not len(positions):
             return []
-        stamps = timestamps(parsed.rows, declaration)[positions]
+        stamps = timestamps_of(parsed, declaration)[positions]
         column, clock = declaration.schema[declaration.timestamp].name, declaration.clock
         return [
             Rejected(
@@ -97,16 +99,19 @@ def _ahead(column: str, ts: str, limit: str) -> str:
 class Judgement:
     """For each row its timestamp, the earliest and the last that were allowed; ``top`` afterwards.
 
-    ``top`` is None if no row has been credible yet.
+    ``top`` is None if no row has been credible yet. ``plain``: all rows are in time and in order.
     """
 
     ts: Int64s
     earliest: Int64s
     last: Int64s
     top: int | None
+    plain: bool = False
 
     @property
     def in_time(self) -> Bools:
+        if self.plain:
+            return np.ones(len(self.ts), np.bool_)
         found: Bools = (self.earliest <= self.ts) & (self.ts <= self.last)
         return found
 
@@ -170,21 +175,36 @@ class InputMonitor:
             )
         self.top = judged.top
         self.idle = self.idle and not (len(parsed) or parsed.rejected)
+        if judged.plain and kept is None:
+            return self._take_all(parsed, judged)
         kept = np.ones(len(parsed), np.bool_) if kept is None else kept
         late = np.flatnonzero((judged.ts < judged.earliest) & kept)
         ahead = np.flatnonzero((judged.ts > judged.last) & kept)
-        delta = Delta.insertions(judged.ts, parsed.rows).filter(judged.in_time & kept).sorted()
-        self.accepted += len(delta)
+        taken, ts = judged.in_time & kept, judged.ts
+        count = int(np.count_nonzero(taken))
+        if parsed.choice is not None:
+            taken, ts = taken[parsed.choice.positions], ts[parsed.choice.positions]
+        delta = Delta.insertions(ts, parsed.rows).filter(taken).sorted()
+        self.accepted += count
         self.late += len(late)
         self.rejected += len(parsed.rejected) + len(ahead)
         self.cut += parsed.cut
         self._waiting.add(delta)
-        return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead])
+        return Accepted(delta, late, judged.earliest[late], ahead, judged.last[ahead], count)
+
+    def _take_all(self, parsed: Parsed, judged: Judgement) -> Accepted:
+        ts = judged.ts if parsed.choice is None else judged.ts[parsed.choice.positions]
+        delta, nothing = Delta.insertions(ts, parsed.rows), np.empty(0, np.int64)
+        self.accepted += len(parsed)
+        self.rejected += len(parsed.rejected)
+        self.cut += parsed.cut
+        self._waiting.add(delta)
+        return Accepted(delta, nothing, nothing, nothing, nothing, len(parsed))
 
     def _judge(self, parsed: Parsed, horizon: Horizon | None) -> Judgement:
         """What the rows are measured by; those that were refused stand between them."""
         horizon = horizon or horizon_of(self.declaration)
-        own = ts = timestamps(parsed.rows, self.declaration)
+        own = ts = timestamps_of(parsed, self.declaration)
         mine: Bools | slice = slice(None)
         refused = [(r.row, r.ts) for r in parsed.rejected if r.ts is not None]
         if refused:
@@ -195,7 +215,7 @@ class InputMonitor:
         base = horizon.base(self.top, self._advanced)
         if not refused and self._is_plain(own, base, horizon):
             earliest, last = np.broadcast_to(own[0], len(own)), np.broadcast_to(own[-1], len(own))
-            return Judgement(own, earliest, last, int(own[-1]))
+            return Judgement(own, earliest, last, int(own[-1]), plain=True)
         found, last = credible(ts, base, horizon)
         counted = ts if found.all() else np.where(found, ts, BEGINNING)
         greatest = int(counted.max(initial=BEGINNING if self.top is None else self.top))
@@ -271,6 +291,13 @@ def tick_text(tick: np.int64 | int, clock: Clock) -> str:
     if clock is Clock.INTEGER:
         return str(tick)
     return str(np.datetime64(int(tick), "us")).replace("T", " ")
+
+
+def timestamps_of(parsed: Parsed, declaration: StreamDeclaration) -> Int64s:
+    """The timestamps, in ticks, of all rows that were read."""
+    if parsed.choice is not None:
+        return parsed.choice.ts
+    return timestamps(parsed.rows, declaration)
 
 
 def timestamps(rows: pa.RecordBatch, declaration: StreamDeclaration) -> Int64s:

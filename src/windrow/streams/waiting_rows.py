@@ -22,6 +22,12 @@ class WaitingRows:
         self._pieces: dict[str, Delta] = {}
         self._added = 0
 
+    def __deepcopy__(self, _known: object) -> WaitingRows:
+        """The rows of a piece never change, so that a copy shares them."""
+        made = WaitingRows(self._schema)
+        made._pieces, made._added = dict(self._pieces), self._added
+        return made
+
     @property
     def pieces(self) -> Mapping[str, Delta]:
         """Those that wait, by name, in the order in which they came."""

@@ -79,11 +79,13 @@ class CsvRowEnds:
                     return block.find(newline) + 1, last
             return 0, 0
         # Imported late: few files have quotes, and few of the processes that read load kernels.
-        from windrow.tables.quotes import quoted_row_ends  # noqa: PLC0415
+        from windrow.tables.quotes import plain_row_ends, quoted_row_ends  # noqa: PLC0415
 
         found = np.zeros(3, np.int64)
         text = np.frombuffer(block, np.uint8)
-        quoted_row_ends(text, self.state, self._quote[0], self._separator[0], found)
+        how = (text, self.state, self._quote[0], self._separator[0], found)
+        if not plain_row_ends(*how):
+            quoted_row_ends(*how)
         first, last, self.state = map(int, found)
         return first, last
 

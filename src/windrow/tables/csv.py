@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,7 @@ READ_BY_ARROW = frozenset(
 """Types that Arrow's converters for CSV read as a cast from text does."""
 WORTH_A_KERNEL = Threshold(1 << 19, least=1)
 """Bytes of a chunk that are worth a kernel's loading."""
+KERNEL = "windrow.tables.plain_csv"
 BOM = b"\xef\xbb\xbf"
 
 
@@ -241,8 +243,10 @@ def _columns(
 def _plain_fields(
     data: bytes, width: int, options: CsvOptions, types: Mapping[int, pa.DataType]
 ) -> pa.RecordBatch | None:
-    """The columns of a large chunk that is plain, of types that are; None of others."""
-    if len(data) < WORTH_A_KERNEL.value:
+    """The columns of a chunk that is plain, of types that are; None of others, and of small ones
+    for as long as no large one has come.
+    """
+    if len(data) < WORTH_A_KERNEL.value and KERNEL not in sys.modules:
         return None
     # Imported late: few of the processes that read load kernels.
     from windrow.tables.plain_csv import read_plain  # noqa: PLC0415

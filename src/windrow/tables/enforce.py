@@ -120,6 +120,12 @@ def enforce(
     return Parsed(kept.rows, kept.numbers, refused, kept.texts, cut=cut)
 
 
+def all_ticks(values: pa.Array, field: Field) -> Int64s | None:
+    """The ticks of a column of timestamps of the declared type, if each row has a usable one."""
+    ticks = values.cast(pa.int64())
+    return None if _timeless(ticks, field) else ticks.to_numpy()
+
+
 def _failures(values: Values, fit: pa.Array, kind: Type) -> Int64s:
     """Where a value went in and none came out."""
     if isinstance(values, list):

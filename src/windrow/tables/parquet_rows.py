@@ -3,6 +3,10 @@
 A column that nobody looks at is not read if the file has it in its declared type: then no value of
 it can be refused. The text of a row that is late, say, has all columns; for that the file is read a
 second time, as far as such rows go, and only if there are some.
+
+A file has many a text column as a dictionary and codes. Where rows are left out that fail a
+condition, such columns are read as they are: the condition is asked of the values of the
+dictionary, and texts are made for the rows that are left.
 """
 
 from __future__ import annotations
@@ -17,9 +21,17 @@ import pyarrow.parquet
 
 from windrow.columns.arrays import Int64s
 from windrow.columns.types import arrow_schema
-from windrow.plan.catalog import StreamDeclaration
-from windrow.tables.enforce import as_json, enforce, resolve
-from windrow.tables.parsed_rows import Parsed
+from windrow.core.thresholds import Threshold
+from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
+from windrow.plan.expressions import Expression
+from windrow.tables.enforce import all_ticks, as_json, enforce, resolve
+from windrow.tables.parsed_rows import Choice, Parsed, Texts
+from windrow.tables.row_choice import chosen_positions, plain_column
+
+LARGEST_DICTIONARY, CODE = 1 << 20, 3
+"""Bytes of a dictionary up to which most writers make one, and of a code of one of its values."""
+LARGE_GROUP = Threshold(1 << 13)
+"""Rows of a row group that are worth a batch."""
 
 
 def read_parquet(
@@ -27,15 +39,22 @@ def read_parquet(
     declaration: StreamDeclaration,
     rows: int,
     columns: frozenset[int] | None = None,
+    condition: Expression | None = None,
 ) -> Iterator[Parsed]:
     """The file's rows, numbered from 1; other columns than the declared ones are not read.
 
-    Of those in none of the ``columns`` that somebody looks at (None: at all) some are NULL.
+    Of those in none of the ``columns`` that somebody looks at (None: at all) some are NULL. Rows
+    for which a ``condition`` is not true may be left out.
     """
-    with pyarrow.parquet.ParquetFile(path) as file:
-        names = resolve(file.schema_arrow.names, declaration, str(path))
-        kinds = arrow_schema(declaration.schema).types
-        unread = _unread(file.schema_arrow, names, declaration, columns)
+    footer = pyarrow.parquet.read_metadata(path)
+    schema = footer.schema.to_arrow_schema()
+    names = resolve(schema.names, declaration, str(path))
+    kinds = arrow_schema(declaration.schema).types
+    unread = _unread(schema, names, declaration, columns)
+    if declaration.timestamp == NO_TIMESTAMP or [schema.field(n).type for n in names] != kinds:
+        condition = None  # a row that is left out must not be one that is refused
+    coded = [] if condition is None else _coded_texts(footer, schema, names)
+    with pyarrow.parquet.ParquetFile(path, metadata=footer, read_dictionary=coded) as file:
         wanted = [name for number, name in enumerate(names) if number not in unread]
         again, before = _WholeRows(path, names, rows), 0
         for batch in file.iter_batches(batch_size=rows, columns=wanted):
@@ -46,8 +65,54 @@ def read_parquet(
                 for n, kind in enumerate(kinds)
             ]
             texts = partial(again.texts, before, batch) if unread else partial(_as_texts, batch)
-            yield enforce(found, numbers, declaration, texts)
+            parsed = None
+            if condition is not None:
+                parsed = _chosen(found, numbers, declaration, texts, condition)
+            if parsed is None:
+                plain = [plain_column(column) for column in found]
+                parsed = enforce(plain, numbers, declaration, texts)
+            yield parsed
             before += count
+
+
+def _chosen(
+    columns: Sequence[pa.Array],
+    numbers: Int64s,
+    declaration: StreamDeclaration,
+    texts: Texts,
+    condition: Expression,
+) -> Parsed | None:
+    """The rows for which a condition is true, of columns of the declared types; None if that is
+    true of all, or if some have no timestamp and are refused.
+    """
+    place = declaration.timestamp
+    ts = all_ticks(columns[place], declaration.schema[place])
+    positions = chosen_positions(condition, columns)
+    if ts is None or len(positions) == len(numbers):
+        return None
+    at = pa.array(positions)
+    arrays = [plain_column(column.take(at)) for column in columns]
+    rows = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(declaration.schema))
+    return Parsed(rows, numbers, (), texts, choice=Choice(positions, ts))
+
+
+def _coded_texts(
+    footer: pyarrow.parquet.FileMetaData, schema: pa.Schema, names: Sequence[str]
+) -> list[str]:
+    """The columns of text that are in a dictionary in all row groups, but for a small part.
+
+    Whoever writes a file gives a dictionary up when it has become large. Values that stand behind
+    one another take five bytes and more each, codes three at most.
+    """
+    if footer.num_rows < LARGE_GROUP.value * footer.num_row_groups:
+        return []  # each group has a dictionary, and so is a batch of its own
+    texts = {name for name in names if schema.field(name).type == pa.string()}
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            size = column.total_uncompressed_size - LARGEST_DICTIONARY
+            if not column.has_dictionary_page or size > CODE * column.num_values:
+                texts.discard(column.path_in_schema)
+    return sorted(texts)
 
 
 def _unread(

@@ -35,12 +35,29 @@ def no_texts(positions: Int64s) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Which rows are there, if nobody looks at the others, by their ``positions`` among all of
+    them; and the timestamps, in ticks, of all: time moves with every row.
+    """
+
+    positions: Int64s
+    ts: Int64s
+
+    def split(self, at: int) -> tuple[int, Choice, Choice]:
+        """Those among the first ``at`` rows, and how many they are; and the others."""
+        cut = int(np.searchsorted(self.positions, at))
+        first = Choice(self.positions[:cut], self.ts[:at])
+        return cut, first, Choice(self.positions[cut:] - at, self.ts[at:])
+
+
+@dataclass(frozen=True)
 class Parsed:
     """Rows typed as declared, none without a timestamp, and those that were refused.
 
     ``numbers`` are the rows' numbers in the file, ascending; together with the numbers in
     ``rejected`` they tell in which order everything arrived. ``after`` is what of a text file
-    comes after them. ``cut`` counts moments that were finer than microseconds.
+    comes after them. ``cut`` counts moments that were finer than microseconds. With a ``choice``
+    only some of the rows are in ``rows``, and everything else speaks of all of them.
     """
 
     rows: pa.RecordBatch
@@ -49,6 +66,7 @@ class Parsed:
     texts: Texts = field(default=no_texts, compare=False, repr=False)
     after: Part | None = None
     cut: int = 0
+    choice: Choice | None = None
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -63,12 +81,15 @@ class Parsed:
         limit = int(self.numbers[at]) if at < len(self) else None
         first = [r for r in self.rejected if limit is None or r.row < limit]
         second = [r for r in self.rejected if limit is not None and r.row > limit]
-        texts = self.texts
+        texts, cut = self.texts, at
+        mine: Choice | None = None
+        others: Choice | None = None
+        if self.choice is not None:
+            cut, mine, others = self.choice.split(at)
+        head, tail = self.rows.slice(0, cut), self.rows.slice(cut)
         return (
-            Parsed(self.rows.slice(0, at), self.numbers[:at], first, texts, cut=self.cut),
-            Parsed(
-                self.rows.slice(at), self.numbers[at:], second, lambda p: texts(p + at), self.after
-            ),
+            Parsed(head, self.numbers[:at], first, texts, None, self.cut, mine),
+            Parsed(tail, self.numbers[at:], second, lambda p: texts(p + at), self.after, 0, others),
         )
 
     def without(self, positions: Int64s) -> Parsed:

@@ -1,8 +1,9 @@
 """CSV in its plainest form, read by kernels that make nothing but what is wanted.
 
-Most text is plain: no quotes, no ``\\r``, as many fields in every row, numbers without signs of
-their own, moments as ``2026-03-01 09:00:05.123456`` or without the fraction. What is not plain, or
-not of these types, is left to Arrow, a chunk as a whole: what is read here Arrow reads alike.
+Most text is plain: quotes around whole texts at most, none inside, no ``\\r``, as many fields in
+every row, numbers without signs of their own, moments as ``2026-03-01 09:00:05.123456`` or without
+the fraction. What is not plain, or not of these types, is left to Arrow, a chunk as a whole: what
+is read here Arrow reads alike.
 
 The text is gone through in pieces that stay in the cache nearest to the processor. First all fields
 of a piece are found, 64 bytes at a time and whatever they are. So a field that nobody wants costs
@@ -22,7 +23,6 @@ from windrow.columns.arrays import fixed_array, string_array
 from windrow.columns.byte_kernels import (
     BLOCK,
     bit_count,
-    equal_bytes,
     high_bytes,
     lowest_bit,
     word_at,
@@ -43,11 +43,12 @@ from windrow.columns.kernels import (
 )
 from windrow.core.thresholds import Threshold
 from windrow.tables.fit import is_utf8
+from windrow.tables.quotes import NEWLINE, NOTHING, RETURN, equal_bits, outside_quotes
 
 SKIPPED, WHOLE_NUMBER, MOMENT, TEXT = range(4)
 NO_VALUE = -(2**63)
 """In place of NULL; plain numbers are shorter."""
-ZERO, MINUS, SPACE, COLON, POINT, NEWLINE, RETURN = 48, 45, 32, 58, 46, 10, 13
+ZERO, MINUS, SPACE, COLON, POINT = 48, 45, 32, 58, 46
 SECONDS, MICROS = len("2026-03-01 09:00:05"), len("2026-03-01 09:00:05.123456")
 FEBRUARY, DAYS_TO_1970 = 2, 719468
 WORD, DIGITS = 8, 18
@@ -121,19 +122,31 @@ def _second(data, at):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _find_ends(data, at, stop, separator, quote, ends, count):  # type: ignore[no-untyped-def]
+def _find_ends(data, at, stop, separator, quote, where, ends, count):  # type: ignore[no-untyped-def]
     """Add to ``ends`` where fields end from ``at`` up to ``stop``.
 
-    How many there are then; how many are those of rows; whether there is a quote or a ``\\r``, and
-    whether anything is no ASCII.
+    How many there are then; how many are those of rows; ``where`` the last byte is among quotes;
+    whether there is a quote that is not around a field, or a ``\\r``; and whether anything is no
+    ASCII.
     """
     rows, odd, high = np.int64(0), np.uint64(0), np.uint64(0)
-    while at + BLOCK <= stop:
-        breaks = equal_bytes(data, at, NEWLINE)
-        marks = breaks | equal_bytes(data, at, separator)
-        odd |= equal_bytes(data, at, quote) | equal_bytes(data, at, RETURN)
-        high |= high_bytes(data, at)
-        rows += bit_count(breaks)
+    inside, fresh, closed = where
+    while at < stop:
+        length = min(BLOCK, stop - at)
+        breaks = equal_bits(data, at, length, np.uint8(NEWLINE))
+        marks = breaks | equal_bits(data, at, length, separator)
+        quotes = equal_bits(data, at, length, quote)
+        odd |= equal_bits(data, at, length, np.uint8(RETURN))
+        if length == BLOCK:
+            high |= high_bytes(data, at)
+        else:
+            for i in range(at, stop):
+                high |= np.uint64(data[i] >= 128)
+        marks, wrong, inside, fresh, closed = outside_quotes(
+            marks, quotes, length, inside, fresh, closed
+        )
+        odd |= wrong
+        rows += bit_count(breaks & marks)
         found, stored = bit_count(marks), 0
         while stored < found:  # mostly once: what is stored too much is overwritten
             for k in range(4):
@@ -141,16 +154,8 @@ def _find_ends(data, at, stop, separator, quote, ends, count):  # type: ignore[n
                 marks &= marks - np.uint64(1)
             stored += 4
         count += found
-        at += BLOCK
-    for i in range(at, stop):
-        byte = data[i]
-        if (byte == NEWLINE) | (byte == separator):
-            ends[count] = i
-            count += 1
-            rows += byte == NEWLINE
-        odd |= np.uint64((byte == quote) | (byte == RETURN))
-        high |= np.uint64(byte >= 128)
-    return count, rows, odd != 0, high != 0
+        at += length
+    return count, rows, (inside, fresh, closed), odd != 0, high != 0
 
 
 @helper
@@ -214,12 +219,19 @@ def _read_moments(data, ends, field, width, out):  # type: ignore[no-untyped-def
 
 
 @helper
-def _find_texts(ends, field, width, starts, offsets):  # type: ignore[no-untyped-def]
-    """Where texts begin, and where they end when they stand one behind the other."""
+def _find_texts(data, quote, ends, field, width, starts, offsets):  # type: ignore[no-untyped-def]
+    """Where texts begin, and where they end when they stand one behind the other.
+
+    A text without quotes and without bytes is NULL, and begins before all others.
+    """
     missing, total = 0, np.int64(offsets[0])
     for row in range(len(starts)):
         at, end = ends[field] + 1, ends[field + 1]
-        missing += end == at
+        if at == end:
+            missing += 1
+            at = end = -1
+        elif data[at] == quote:
+            at, end = at + 1, end - 1
         total += end - at
         starts[row], offsets[row + 1] = at, total
         field += width
@@ -241,9 +253,12 @@ def _read(data, separator, quote, piece, kinds, values, offsets, missing):  # ty
     ends = np.empty(1 + width + piece + BLOCK, np.int64)
     ends[0] = -1  # where the field before the first one ended
     at, count, row, high = 0, 1, 0, False
+    where = NOTHING, np.uint64(1), NOTHING
     while at < stop:
         until = min(at + piece, stop)
-        count, breaks, odd, some_high = _find_ends(data, at, until, separator, quote, ends, count)
+        count, breaks, where, odd, some_high = _find_ends(
+            data, at, until, separator, quote, where, ends, count
+        )
         at, high = until, high or some_high
         rows = (count - 1) // width
         if odd or rows != breaks:
@@ -262,7 +277,7 @@ def _read(data, separator, quote, piece, kinds, values, offsets, missing):  # ty
             elif kind == MOMENT:
                 nothing = _read_moments(data, ends, field, width, out)
             else:
-                nothing = _find_texts(ends, field, width, out, offsets[column, row:])
+                nothing = _find_texts(data, quote, ends, field, width, out, offsets[column, row:])
             if nothing < 0:
                 return NOT_PLAIN
             missing[column] += nothing
@@ -271,7 +286,7 @@ def _read(data, separator, quote, piece, kinds, values, offsets, missing):  # ty
         for left in range(rows * width, count):
             ends[left - rows * width] = ends[left]
         count -= rows * width
-    return (row, high) if count == 1 else NOT_PLAIN
+    return (row, high) if count == 1 and not where[0] else NOT_PLAIN
 
 
 def read_plain(
@@ -302,7 +317,7 @@ def read_plain(
         if kinds[place] == TEXT:
             ends = offsets[number, : count + 1]
             if missing[number]:
-                valid = np.diff(ends) > 0
+                valid = column >= 0
             arrays.append(string_array(ends, copy_texts(text, column, ends), valid))
         else:
             if missing[number]:

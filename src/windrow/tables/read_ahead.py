@@ -6,7 +6,8 @@ batches and the place of an error among them are those of the source. At most ``
 wait.
 
 The thread never waits for whoever asks: it does one batch for each that may wait, and rests. So a
-reading that is given up needs no farewell, but ``close`` ends it at once.
+reading that is given up needs no farewell, but ``close`` ends it at once. To start a thread takes
+as long as to read some thousand rows; whoever reads file after file keeps ``Readers``.
 
 `parse_ahead` parses chunks of text while the rows before them are processed. Arrow parses without
 the lock of Python, so two threads parse twice as much, and an engine that is busy with one chunk
@@ -19,9 +20,10 @@ each page of the next one is made anew, which takes as long as to read and parse
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -48,19 +50,50 @@ def keep_freed_memory() -> None:
     bytes(KEPT)
 
 
+class Readers:
+    """Threads that read files and rest between them, as many as there are processors.
+
+    Where all are busy a file waits for others that were begun before.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most or os.cpu_count() or 1
+        self._files: dict[ThreadPoolExecutor, int] = {}
+
+    def take(self) -> ThreadPoolExecutor:
+        """The one that has the fewest files, or a new one, for one file more."""
+        free = min(self._files, key=self._files.__getitem__, default=None)
+        if free is None or (self._files[free] and len(self._files) < self._most):
+            free = ThreadPoolExecutor(1, "windrow-read")
+            self._files[free] = 0
+        self._files[free] += 1
+        return free
+
+    def give_back(self, reader: ThreadPoolExecutor) -> None:
+        """One of its files has been read, or is given up."""
+        self._files[reader] -= 1
+
+    def close(self) -> None:
+        """Let those end that rest."""
+        for reader in [r for r, files in self._files.items() if not files]:
+            del self._files[reader]
+            reader.shutdown()
+
+
 class ReadAhead(Generic[Item], Iterator[Item]):
     """See the module. Reading begins when it is made."""
 
-    def __init__(self, source: Generator[Item, None, None]) -> None:
+    def __init__(self, source: Generator[Item, None, None], readers: Readers) -> None:
         keep_freed_memory()
-        self._source = source
-        self._pool = ThreadPoolExecutor(1, "windrow-read")
+        self._source, self._readers = source, readers
+        self._reader: ThreadPoolExecutor | None = readers.take()
         self._waiting: deque[Future[Item | None]] = deque()
         for _ in range(AHEAD):
             self._read_one()
 
     def _read_one(self) -> None:
-        self._waiting.append(self._pool.submit(next, self._source, None))
+        assert self._reader is not None
+        self._waiting.append(self._reader.submit(next, self._source, None))
 
     def __next__(self) -> Item:
         if not self._waiting:
@@ -78,9 +111,13 @@ class ReadAhead(Generic[Item], Iterator[Item]):
 
     def close(self) -> None:
         """Read no more, and let go of the file."""
+        reader, self._reader = self._reader, None
+        if reader is None:
+            return
+        wait([future for future in self._waiting if not future.cancel()])
         self._waiting.clear()
-        self._pool.shutdown(cancel_futures=True)
         self._source.close()
+        self._readers.give_back(reader)
 
 
 CHUNKS_AHEAD = 2

@@ -16,12 +16,14 @@ from windrow.core.errors import InputError
 from windrow.core.file_formats import FORMATS, format_of_name, is_compressed
 from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import StreamDeclaration
+from windrow.plan.expressions import Expression
 from windrow.tables.csv import first_row, header, read_csv
 from windrow.tables.enforce import csv_hint, resolve
 from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable, unpack
 from windrow.tables.jsonlines import first_object, read_json
 from windrow.tables.parquet_rows import read_parquet
 from windrow.tables.parsed_rows import Parsed
+from windrow.tables.row_choice import choose
 
 ROWS = Threshold(1 << 17, least=1)
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
@@ -33,17 +35,19 @@ def read_file(
     rows_per_batch: int | None = None,
     part: Part = WHOLE,
     columns: frozenset[int] | None = None,
+    condition: Expression | None = None,
 ) -> Generator[Parsed, None, None]:
     """The rows of one file, or of a part of it, in batches of at most ``rows_per_batch``.
 
     Rows that cannot be read as declared are in ``rejected`` of the batch in which they stood.
     A file that cannot be read as a whole is an InputError; so is one that breaks off in the
     middle, after the batches before that. Nobody looks at other ``columns`` than these (None: at
-    all of them): where the rows do not depend on it, others are NULL, which is cheaper.
+    all of them): where the rows do not depend on it, others are NULL, which is cheaper. Nor at
+    rows for which a ``condition`` is not true, which are left out of the batch (``Parsed.choice``).
     """
     most = rows_per_batch or ROWS.value
     with _in_words(path, declaration):
-        for parsed in _batches(path, declaration, most, part, columns):
+        for parsed in _batches(path, declaration, most, part, columns, condition):
             rest = replace(parsed, after=None) if is_compressed(path) else parsed
             while len(rest) > most:
                 first, rest = rest.split(most)
@@ -81,17 +85,21 @@ def _batches(
     rows: int,
     part: Part,
     columns: frozenset[int] | None,
+    condition: Expression | None,
 ) -> Iterator[Parsed]:
     form = format_of(path, declaration)
     if form != "parquet" and is_compressed(path):
         part = WHOLE
     match form:
         case "csv":
-            return read_csv(path, declaration, part, columns)
+            read = read_csv(path, declaration, part, columns)
         case "json":
-            return read_json(path, declaration, part)
+            read = read_json(path, declaration, part)
         case _:
-            return read_parquet(path, declaration, rows, columns)
+            return read_parquet(path, declaration, rows, columns, condition)
+    if condition is None:
+        return read
+    return (choose(parsed, condition, declaration) for parsed in read)
 
 
 def columns_in(path: Path, declaration: StreamDeclaration) -> set[str]:
