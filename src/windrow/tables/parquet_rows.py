@@ -25,8 +25,7 @@ from windrow.core.thresholds import Threshold
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.expressions import Expression
 from windrow.tables.enforce import all_ticks, as_json, enforce, resolve
-from windrow.tables.parsed_rows import Choice, Parsed, Texts
-from windrow.tables.row_choice import chosen_positions, plain_column
+from windrow.tables.parsed_rows import Choice, Parsed, Texts, plain_column
 
 LARGEST_DICTIONARY, CODE = 1 << 20, 3
 """Bytes of a dictionary up to which most writers make one, and of a code of one of its values."""
@@ -85,6 +84,9 @@ def _chosen(
     """The rows for which a condition is true, of columns of the declared types; None if that is
     true of all, or if some have no timestamp and are refused.
     """
+    # Imported late: who only looks at files needs no kernels.
+    from windrow.tables.row_choice import chosen_positions  # noqa: PLC0415
+
     place = declaration.timestamp
     ts = all_ticks(columns[place], declaration.schema[place])
     positions = chosen_positions(condition, columns)

@@ -104,3 +104,8 @@ class Parsed:
             numbers=self.numbers[kept],
             texts=lambda p: texts(kept[p]),
         )
+
+
+def plain_column(column: pa.Array) -> pa.Array:
+    """The values themselves, if they are in a dictionary."""
+    return column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column

@@ -23,7 +23,6 @@ from windrow.tables.file_part import BY_FORMAT, WHOLE, Part, explain_unreadable,
 from windrow.tables.jsonlines import first_object, read_json
 from windrow.tables.parquet_rows import read_parquet
 from windrow.tables.parsed_rows import Parsed
-from windrow.tables.row_choice import choose
 
 ROWS = Threshold(1 << 17, least=1)
 UNREADABLE = (InputError, OSError, pa.ArrowException, EOFError, zlib.error, LookupError)
@@ -99,6 +98,9 @@ def _batches(
             return read_parquet(path, declaration, rows, columns, condition)
     if condition is None:
         return read
+    # Imported late: who only looks at files needs no kernels.
+    from windrow.tables.row_choice import choose  # noqa: PLC0415
+
     return (choose(parsed, condition, declaration) for parsed in read)
 
 

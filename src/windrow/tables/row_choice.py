@@ -18,7 +18,7 @@ from windrow.columns.evaluate import selection_mask
 from windrow.core.errors import WindrowError
 from windrow.plan.catalog import NO_TIMESTAMP, StreamDeclaration
 from windrow.plan.expressions import Expression, columns_of, conjuncts, replace_columns
-from windrow.tables.parsed_rows import Choice, Parsed
+from windrow.tables.parsed_rows import Choice, Parsed, plain_column
 
 
 def choose(parsed: Parsed, condition: Expression, declaration: StreamDeclaration) -> Parsed:
@@ -67,8 +67,3 @@ def _truth(condition: Expression, columns: Sequence[pa.Array]) -> Bools:
 def _mask(condition: Expression, arrays: Sequence[pa.Array]) -> Bools:
     rows = pa.RecordBatch.from_arrays(list(arrays), [str(n) for n in range(len(arrays))])
     return selection_mask(condition, rows)
-
-
-def plain_column(column: pa.Array) -> pa.Array:
-    """The values themselves, if they are in a dictionary."""
-    return column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import windrow
-from tests.spark.scripts import run_embedded, run_on_spark, write_streams
+from tests.spark.scripts import run_embedded, run_on_spark, run_two_files, write_streams
 from windrow.archive.archive import Archive
 from windrow.archive.lifetimes.lifetime_index import LifetimeIndex
 from windrow.plan.program import compile_script
@@ -56,13 +55,8 @@ def test_a_script_archives_on_spark_what_it_archives_embedded_also_if_stopped_in
     write_streams(tmp_path, files=5, rows=90)
     expected, found = (compiled(tmp_path, out) for out in ("expected", "found"))
     reference = run_embedded(expected)
-    stop, shown = threading.Event(), []
-
-    def on_progress(progress):
-        if progress.query == "pairs" and progress.batches >= 1:
-            stop.set()
-
-    first = run_on_spark(found, tmp_path / "checkpoint", on_progress=on_progress, stop=stop)
+    shown = []
+    first = run_two_files(found, tmp_path / "checkpoint")
     assert 1 <= len(commits(tmp_path / "checkpoint" / "pairs" / "results")) < 5
     second = run_on_spark(found, tmp_path / "checkpoint", on_progress=shown.append)
     unfinished = {

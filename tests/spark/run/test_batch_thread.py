@@ -12,6 +12,7 @@ from windrow.spark.checkpoint.batch_logs import BatchNotes
 from windrow.spark.run import batch_thread
 from windrow.spark.run.batch_driver import is_listened
 from windrow.spark.run.batch_thread import BatchThread
+from windrow.spark.stage.state_files import RETAINED
 
 PATIENCE = 20.0
 """Seconds after which something will not happen any more."""
@@ -58,7 +59,7 @@ def plain_threads(monkeypatch):
 
 def begun(tmp_path, reader, take, *, once=False, context=None) -> BatchThread:
     return BatchThread(
-        context or Context(), "windrow: q", reader, BatchNotes(tmp_path), take, once=once
+        context or Context(), "windrow: q", reader, BatchNotes(tmp_path, RETAINED), take, once=once
     )  # type: ignore[arg-type]
 
 
@@ -81,7 +82,7 @@ def test_who_waits_hears_when_all_that_was_there_before_is_worked_off(tmp_path):
     for there in (1, 2, 7, 7, 8):
         reader.there = there
         running.catch_up()
-        assert BatchNotes(tmp_path).open({"s": 0})[1:] == ({"s": there}, True)
+        assert BatchNotes(tmp_path, RETAINED).open({"s": 0})[1:] == ({"s": there}, True)
     running.stop()
     assert not running.active
     assert taken == list(range(len(taken)))
@@ -125,7 +126,7 @@ def test_a_stop_cancels_what_is_being_done(tmp_path):
     assert busy.wait(PATIENCE)
     running.stop()
     assert not running.active
-    assert BatchNotes(tmp_path).open({"s": 0}) == (0, {"s": 1}, False)
+    assert BatchNotes(tmp_path, RETAINED).open({"s": 0}) == (0, {"s": 1}, False)
 
 
 def test_a_stop_of_what_is_gone_already_ends(tmp_path):
@@ -157,7 +158,7 @@ def test_who_waits_while_it_is_stopped_hears_no_error(tmp_path):
 
 
 def test_it_has_started_when_it_repeats_a_micro_batch(tmp_path):
-    notes = BatchNotes(tmp_path)
+    notes = BatchNotes(tmp_path, RETAINED)
     notes.open({"s": 0})
     notes.begin(0, {"s": 1})
     seen, looked = [], threading.Event()

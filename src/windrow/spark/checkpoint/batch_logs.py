@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from windrow.core.errors import StateError
-from windrow.spark.stage.state_files import RETAINED
 
 FORMAT = "v1"
 MAGIC = b"crc\0"
@@ -35,9 +34,11 @@ NO_SETTINGS = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
 
 
 class BatchNotes:
-    """Both logs of a pipeline, in the directory ``spark``, for whoever begins micro-batches."""
+    """Both logs of a pipeline, in the directory ``spark``, for whoever begins micro-batches. A run
+    can go back so many as are ``retained``."""
 
-    def __init__(self, spark: Path) -> None:
+    def __init__(self, spark: Path, retained: int) -> None:
+        self._retained = retained
         self._spark, self._offsets, self._commits = spark, spark / "offsets", spark / "commits"
 
     def open(self, beginning: Mapping[str, int]) -> tuple[int, dict[str, int], bool]:
@@ -72,10 +73,10 @@ class BatchNotes:
     def end(self, batch: int) -> None:
         """A micro-batch is over; those to which nobody goes back are forgotten."""
         _replace(self._commits / str(batch), OVER)
-        self._forget(batch - RETAINED - 1, batch)
+        self._forget(batch - self._retained - 1, batch)
 
     def _forget(self, number: int, last: int) -> None:
-        if 0 <= number < last - RETAINED:
+        if 0 <= number < last - self._retained:
             for directory in (self._offsets, self._commits):
                 remove_note(directory / str(number))
 

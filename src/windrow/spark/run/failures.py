@@ -121,7 +121,7 @@ def _disk_error(query: str, failure: OSError) -> StateError:
         where=str(failure.filename) if failure.filename else f"query {query}",
         expected="files that can be read, and directories that can be written with space in them",
         found=failure.strerror or str(failure),
-        remedy="mend that, and run the same command again: with --checkpoint it resumes after the "
+        remedy="fix that, and run the same command again: with --checkpoint it resumes after the "
         "last complete micro-batch",
     )
 

@@ -44,7 +44,7 @@ from windrow.spark.source.file_source import LogReader
 from windrow.spark.stage.blobs import clear_exchange, prepare_exchange
 from windrow.spark.stage.level_task import TaskReport
 from windrow.spark.stage.stage_task import Report
-from windrow.spark.stage.state_files import StateCommits, Version
+from windrow.spark.stage.state_files import RETAINED, StateCommits, Version
 
 
 class Pipeline:
@@ -305,7 +305,7 @@ class Pipeline:
         if plan.is_framed or is_listened(session):
             return start_query(session, plan, title, partial(self._take, batches))
         reader = LogReader([task.spec for task in plan.tasks], str(self.home.offsets))
-        notes, take = BatchNotes(self.home.spark), partial(self._take, batches, None)
+        notes, take = BatchNotes(self.home.spark, RETAINED), partial(self._take, batches, None)
         return BatchThread(session.sparkContext, title, reader, notes, take, once=self.feed.once)
 
     @property
