@@ -63,6 +63,20 @@ def begun(tmp_path, reader, take, *, once=False, context=None) -> BatchThread:
     )  # type: ignore[arg-type]
 
 
+def busy(tmp_path) -> BatchThread:
+    """One in the middle of a micro-batch, which fails when it is cancelled."""
+    context, begins = Context(), threading.Event()
+
+    def work(_: int) -> None:
+        begins.set()
+        assert context.cancelled.wait(PATIENCE)
+        raise RuntimeError("cancelled")
+
+    running = begun(tmp_path, Reader(1), work, context=context)
+    assert begins.wait(PATIENCE)
+    return running
+
+
 def test_all_that_is_there_is_taken_once_and_the_end_is_the_end(tmp_path):
     taken: list[int] = []
     running = begun(tmp_path, Reader(5), taken.append, once=True)
@@ -115,15 +129,7 @@ def test_a_failure_is_whoever_waits_told_and_the_micro_batch_is_repeated(tmp_pat
 
 
 def test_a_stop_cancels_what_is_being_done(tmp_path):
-    context, busy = Context(), threading.Event()
-
-    def work(_: int) -> None:
-        busy.set()
-        assert context.cancelled.wait(PATIENCE)
-        raise RuntimeError("cancelled")
-
-    running = begun(tmp_path, Reader(1), work, context=context)
-    assert busy.wait(PATIENCE)
+    running = busy(tmp_path)
     running.stop()
     assert not running.active
     assert BatchNotes(tmp_path, RETAINED).open({"s": 0}) == (0, {"s": 1}, False)
@@ -140,15 +146,7 @@ def test_a_stop_of_what_is_gone_already_ends(tmp_path):
 
 
 def test_who_waits_while_it_is_stopped_hears_no_error(tmp_path):
-    context, busy = Context(), threading.Event()
-
-    def work(_: int) -> None:
-        busy.set()
-        assert context.cancelled.wait(PATIENCE)
-        raise RuntimeError("cancelled")
-
-    running = begun(tmp_path, Reader(1), work, context=context)
-    assert busy.wait(PATIENCE)
+    running = busy(tmp_path)
     waiting = threading.Thread(target=running.catch_up)
     waiting.start()
     running.stop()
