@@ -67,7 +67,7 @@ class _Session:
         self.conf = SimpleNamespace(get=self._get)
         self.sparkContext = SimpleNamespace(
             master="local", defaultParallelism=CORES, parallelize=lambda _, n: n, runJob=_run_job,
-            _jvm=_Machine(), setJobGroup=lambda *_, **__: None,
+            _jvm=_Machine(), setJobGroup=lambda *_, **__: None, setJobDescription=lambda _: None,
         )  # fmt: skip
 
     @property

@@ -44,9 +44,13 @@ class Context:
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
+        self.descriptions: list[str] = []
 
     def setJobGroup(self, *_: object, **__: object) -> None:  # noqa: N802
         pass
+
+    def setJobDescription(self, words: str) -> None:  # noqa: N802
+        self.descriptions.append(words)
 
     def cancelJobGroup(self, _: str) -> None:  # noqa: N802
         self.cancelled.set()
@@ -79,9 +83,11 @@ def busy(tmp_path) -> BatchThread:
 
 def test_all_that_is_there_is_taken_once_and_the_end_is_the_end(tmp_path):
     taken: list[int] = []
-    running = begun(tmp_path, Reader(5), taken.append, once=True)
+    context = Context()
+    running = begun(tmp_path, Reader(5), taken.append, once=True, context=context)
     running.wait()
     assert taken == [0, 1, 2]
+    assert context.descriptions == [f"windrow: q, batch = {n}" for n in range(3)]
     assert (running.active, running.starting, running.failure) == (False, False, None)
     assert len(running.durations) == 3
     again = begun(tmp_path, Reader(5), taken.append, once=True)

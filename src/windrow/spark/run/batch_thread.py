@@ -144,5 +144,6 @@ class BatchThread:
         return self._reader.find(batch, at, WATCHING, self._wake.wait)
 
     def _do(self, batch: int) -> None:
+        self._context.setJobDescription(f"{self._title}, batch = {batch}")
         self._take(batch)
         self._notes.end(batch)
