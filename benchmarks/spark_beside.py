@@ -2,9 +2,10 @@
 
 Both read the same Parquet files, one of each stream per micro-batch, in one Java virtual machine on
 two cores, and write what they find as Parquet. A first file fills the windows; the next ones warm
-up; those after are measured, from the look for files to the note that a trigger is over. Runs alternate, after one
-of each that is thrown away, and each must find the same rows. Spark has its state in memory
-(HDFS-backed), as many partitions as cores, and a watermark that lets it forget what is over.
+up; those after are measured, from the look for files to the note that a trigger is over. Runs
+alternate, after one of each that is thrown away, and each must find the same rows. Spark has its
+state in memory (HDFS-backed), as many partitions as cores, and a watermark that lets it forget what
+is over.
 """
 
 from __future__ import annotations
