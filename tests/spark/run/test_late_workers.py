@@ -225,6 +225,17 @@ def test_who_waits_when_it_is_ended_is_let_go(tmp_path):
     assert len(query.drivers) == 1
 
 
+def test_who_asks_of_what_somebody_else_has_stopped_is_let_go(tmp_path):
+    query = AskedPipeline(tmp_path)
+    waiting = query.ask(2)
+    query.drivers[0].end(None)
+    assert joined(waiting)
+    assert len(query.drivers) == 1
+    query.finish()
+    query.catch_up()
+    assert len(query.drivers) == 1, "what has ended is not begun again"
+
+
 def test_a_function_that_is_called_in_a_micro_batch_cannot_ask_for_answers(tmp_path):
     query = AskedPipeline(tmp_path)
     query.start().is_this_thread = True  # type: ignore[misc]

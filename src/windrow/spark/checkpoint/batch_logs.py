@@ -78,7 +78,7 @@ class BatchNotes:
     def _forget(self, number: int, last: int) -> None:
         if 0 <= number < last - self._retained:
             for directory in (self._offsets, self._commits):
-                remove_note(directory / str(number))
+                _remove(directory / str(number))
 
 
 def offsets_text(settings: Mapping[str, Any], offsets: Mapping[str, int]) -> str:
@@ -89,7 +89,7 @@ def offsets_text(settings: Mapping[str, Any], offsets: Mapping[str, int]) -> str
     )
 
 
-def remove_note(path: Path) -> None:
+def _remove(path: Path) -> None:
     """Remove a file of a log, and its checksums."""
     path.unlink(missing_ok=True)
     checksums_of(path).unlink(missing_ok=True)

@@ -147,14 +147,16 @@ class Pipeline:
                 found="one that asks for an answer, which is there when its micro-batch is over",
                 remedy="ask from another thread, or after the run",
             )
-        while True:
+        while not self._finished:
             driver = self.start()
             try:
                 driver.catch_up()
             except Exception as failure:
                 self._restart_after(failure, driver)
             else:
-                if driver.active or self._finished or self.feed.once:
+                with self._driving:
+                    replaced = self._driver is not driver
+                if not replaced:
                     self.restarts.note_progress()
                     return
 
